@@ -1,0 +1,118 @@
+"""Markdown with $maths$, for the text that the book prints outside Sphinx: widgets, tables, verdicts.
+
+    html(source)     paragraphs, lists and displayed formulas
+    inline(source)   one line, without a paragraph round it
+    plain(source)    the same words in Unicode, for a terminal, an alt text or a stored notebook output
+
+A formula becomes MathML: MathJax typesets it on a page, the browser itself in JupyterLab. Raw HTML in the source is shown,
+not obeyed. ValueError for a formula that cannot be converted.
+"""
+import re
+from functools import cache
+from xml.etree import ElementTree
+
+from latex2mathml.converter import convert
+from markdown_it import MarkdownIt
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+_FUNCTION = re.compile(r"(<mi>[a-z]{2,}</mi>)(?=<m(?:i|n|frac|sup|sub|sqrt)\b)")     # "cos" before "z", not before "("
+_NAME = re.compile(r"<mo>([a-z]{2,})</mo>")                         # \operatorname gives an operator: a name is an identifier
+_RELATIONS = set("=≠<>≤≥≈→↦∈∼≪≫")
+_ARITY = {"mfrac": 2, "msup": 2, "msub": 2, "msubsup": 3, "munder": 2, "mover": 2, "munderover": 3}
+
+
+@cache
+def mathml(latex: str, display: bool = False) -> str:
+    """A formula as a `<math>` element."""
+    try:
+        out = convert(latex.replace(r"\operatorname*", r"\operatorname"), display="block" if display else "inline")
+        tree = ElementTree.fromstring(out.replace("&<", "&amp;<"))
+    except Exception as e:                                          # the converter's errors carry no formula
+        raise ValueError(f"cannot convert the formula {latex!r}: {type(e).__name__} {e}".rstrip()) from e
+    if any(len(e) != _ARITY.get(_tag(e), len(e)) for e in tree.iter()):
+        raise ValueError(f"cannot convert the formula {latex!r}: a fraction, a power or an index lacks a part")
+    unknown = [t for t in tree.itertext() if "\\" in t or "&" in t]
+    if unknown:
+        raise ValueError(f"cannot convert {unknown[0]!r} in the formula {latex!r}: write it with commands that latex2mathml knows")
+    return _FUNCTION.sub(r'\1<mspace width="0.167em" />', _NAME.sub(r"<mi>\1</mi>", out))
+
+
+def html(source: str) -> str:
+    """Block HTML of a Markdown text."""
+    return _markdown().render(source).strip()
+
+
+def inline(source: str) -> str:
+    """HTML of a Markdown line, for use inside a paragraph, a label or a table cell."""
+    return _markdown().renderInline(source)
+
+
+def plain(source: str) -> str:
+    """The text without its markup: formulas linear in Unicode, one line a paragraph, "- " before a list item."""
+    lines, bullet = [], ""
+    for token in _markdown().parse(source):
+        if token.type == "list_item_open":
+            bullet = f"{token.info}. " if token.info else "- "
+        elif token.type == "inline":
+            lines.append(bullet + "".join(map(_words, token.children)))
+            bullet = ""
+        elif token.content:                                         # a code block or a displayed formula
+            lines.append(_words(token).rstrip())
+    return "\n".join(lines)
+
+
+def _words(token) -> str:
+    if token.type.startswith("math"):
+        text = _linear(ElementTree.fromstring(mathml(token.content.strip())))
+        return re.sub(r"\s+", " ", text).strip()
+    return " " if token.type in ("softbreak", "hardbreak") else token.content
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    md = MarkdownIt("commonmark", {"html": False}).enable("table")
+    dollarmath_plugin(md, double_inline=True, allow_labels=False)
+    for kind, display in (("math_inline", False), ("math_inline_double", True), ("math_block", True)):
+        md.renderer.rules[kind] = _rule(display)
+    return md
+
+
+def _rule(display: bool):
+    def rule(tokens, i, options, env):
+        out = mathml(tokens[i].content.strip(), display)
+        return f'<span class="ntk-display">{out}</span>' if display else out
+    return rule
+
+
+# ---- MathML as a line of Unicode ---------------------------------------------------------------------
+def _tag(e: ElementTree.Element) -> str:
+    return e.tag.rsplit("}", 1)[-1]
+
+
+def _linear(e: ElementTree.Element) -> str:
+    tag, text = _tag(e), e.text or ""
+    match tag:
+        case "mfrac":
+            return "/".join(_parenthesised(_linear(part)) for part in e)
+        case "msup" | "msub" | "msubsup" | "munder" | "munderover" | "mover":
+            marks = {"msup": "^", "msub": "_", "msubsup": "_^", "munder": "_", "munderover": "_^", "mover": "^"}[tag]
+            base, *scripts = e
+            tail = "".join(m + _parenthesised(_linear(s)) for m, s in zip(marks, scripts, strict=True))
+            return _linear(base) + re.sub(r"\^([∘′″])", r"\1", tail).replace("∘", "°")
+        case "msqrt":
+            return "√" + _parenthesised("".join(map(_linear, e)))
+        case "mspace" if e.get("width", "").startswith("-"):
+            return ""
+        case "mspace":
+            return " "
+        case "mo" if text in _RELATIONS:
+            return f" {text} "
+        case "mo" if text == "\u2061":
+            return " "
+    return text + "".join(map(_linear, e))
+
+
+def _parenthesised(s: str) -> str:
+    """`s`, in brackets unless it is one number, one symbol or one word."""
+    s = s.strip()
+    return s if re.fullmatch(r"(\d[\d.]*|\w|[A-Za-z]+)[°′″]?|[∘′″]|\(\w+\)", s) else f"({s})"
