@@ -1,0 +1,102 @@
+"""What a reader can move: sliders, choices, a dragged mark, and the prediction made before anything is moved."""
+import math
+from dataclasses import dataclass, field
+
+
+def _python(v):
+    return v.item() if hasattr(v, "item") else v
+
+
+@dataclass(frozen=True)
+class Slider:
+    """One symbol on a grid of values. The grid is the same with and without a kernel, so that a link means one state."""
+
+    name: str                           # the argument of compute()
+    values: list                        # increasing; integers stay integers
+    value: float                        # the default, one of `values`
+    label: str                          # in words
+    symbol: str = ""                    # the book's symbol, as shown: "θ", "L", "m"
+    unit: str = ""
+    concept: str = "ink"                # colour of the mark that it moves
+    format: str = ""                    # of the value beside the slider
+
+    def __post_init__(self):
+        values = [_python(v) for v in self.values]
+        if len(values) < 2 or any(b <= a for a, b in zip(values, values[1:], strict=False)):
+            raise ValueError(f"slider {self.name!r} needs at least two increasing values, got {values[:5]}")
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "value", self.parse(_python(self.value)))
+
+    def parse(self, v):
+        """The grid's own value nearest to `v` if it is on the grid, else an error that names the grid."""
+        if isinstance(v, bool) or not isinstance(v, int | float) or not math.isfinite(v):
+            raise TypeError(f"{self.name} must be a finite number, got {v!r}")
+        near = min(self.values, key=lambda g: abs(g - v))
+        if not math.isclose(near, v, rel_tol=1e-6, abs_tol=1e-12):
+            raise ValueError(f"{self.name}={v!r} is not on its grid {self.values[0]} to {self.values[-1]} "
+                             f"({len(self.values)} values): the nearest is {near}")
+        return near
+
+    def spec(self) -> dict:
+        """What the front end needs. An evenly spaced grid is a plain range; any other one is a range over its indices."""
+        v = self.values
+        step = (v[-1] - v[0]) / (len(v) - 1)
+        even = all(math.isclose(x, v[0] + i * step, rel_tol=1e-9, abs_tol=1e-9 * step) for i, x in enumerate(v))
+        return {"name": self.name, "kind": "slider", "values": v, "even": even, "unit": self.unit, "format": self.format}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few named options."""
+
+    name: str
+    options: dict                       # value -> what the reader sees
+    value: object
+    label: str
+    symbol: str = ""
+    concept: str = "ink"
+
+    def __post_init__(self):
+        object.__setattr__(self, "value", self.parse(self.value))
+
+    @property
+    def values(self) -> list:
+        """The options' values, in order."""
+        return list(self.options)
+
+    def parse(self, v):
+        """The option itself; a string that names an option is accepted too, as a link can hold nothing else."""
+        for option in self.options:
+            if option == v or str(option) == v:
+                return option
+        raise ValueError(f"{self.name} must be one of {self.values}, got {v!r}")
+
+    def spec(self) -> dict:
+        """What the front end needs."""
+        return {"name": self.name, "kind": "choice", "values": self.values, "options": list(self.options.values())}
+
+
+@dataclass(frozen=True)
+class Drag:
+    """Lets the pointer move a slider by a mark in a view: along x, along y, or as an angle in degrees round the centre."""
+
+    view: int
+    control: str
+    read: str = "x"                     # "x", "y" or "angle"
+
+    def __post_init__(self):
+        if self.read not in ("x", "y", "angle"):
+            raise ValueError(f"Drag.read must be 'x', 'y' or 'angle', got {self.read!r}")
+
+
+@dataclass(frozen=True)
+class Predict:
+    """Hides `columns` until the reader has guessed the scalar `answer` of the default state, or asked to see it."""
+
+    question: str
+    answer: str
+    columns: tuple = ()
+    axis: str = "y"                     # a drag on the first view moves the guess along this axis
+    unit: str = ""
+    format: str = ".3g"
+    range: tuple = field(default=(-math.inf, math.inf))

@@ -1,0 +1,109 @@
+"""What every figure of the book shares: one colour per concept, light and dark, and stills that follow the page's theme.
+
+A mark names a concept, never a colour. In a moving figure that name is a Vega signal (`concept("relu")`), which the
+front end sets from `PALETTE`; in a still it is a CSS variable, written once on the figure (`css_variables`).
+"""
+import html
+import io
+import re
+from functools import cache
+
+import altair as alt
+
+# Okabe-Ito hues, darkened (light page) or lightened (dark page) until a label in that colour reads at 4.5:1
+# (tests/test_figures.py); first the five of Parts I and II, then the five ways to parametrise a unit of Part III.
+PALETTE = {
+    "light": {
+        "ink": "#1f2328", "faint": "#d0d7de", "paper": "#ffffff",
+        "linear": "#5d646c", "relu": "#0b64a0", "leaky": "#0a7a5c", "gradient": "#b3400e", "measured": "#8a3f8f",
+        "sp": "#7a5230", "wn": "#a8326b", "bn": "#856300", "ln": "#4553b8", "gmp": "#00737f",
+    },
+    "dark": {
+        "ink": "#e6e8eb", "faint": "#454b54", "paper": "#14181e",
+        "linear": "#a8b0b9", "relu": "#6cb8f0", "leaky": "#4fd0a7", "gradient": "#f79a63", "measured": "#dd9be0",
+        "sp": "#d0a781", "wn": "#f08bb9", "bn": "#e0b73c", "ln": "#a3b1ff", "gmp": "#45cbd9",
+    },
+}
+FONT = "system-ui, sans-serif"
+
+
+def concept(name: str) -> alt.ExprRef:
+    """The colour of a concept, for use anywhere Altair takes a colour: `mark_line(color=concept("relu"))`."""
+    if name not in PALETTE["light"]:
+        raise KeyError(f"no concept {name!r} in the palette: choose one of {', '.join(PALETTE['light'])}")
+    return alt.ExprRef(f"c_{name}")
+
+
+def signals(mode: str) -> dict:
+    """Vega signals of a theme: {"c_ink": "#1f2328", ...}."""
+    return {f"c_{name}": colour for name, colour in PALETTE[mode].items()}
+
+
+def css_variables() -> str:
+    """The palette as CSS variables that follow the page's colour scheme, for a style attribute."""
+    return "".join(f"--c-{k}:light-dark({v},{PALETTE['dark'][k]});" for k, v in PALETTE["light"].items())
+
+
+def vega_config(mode: str, zoom: float = 1.0) -> dict:
+    """Vega's look in a theme. `zoom` enlarges the text, for a projector."""
+    ink, faint = PALETTE[mode]["ink"], PALETTE[mode]["faint"]
+    guide = {"labelColor": ink, "titleColor": ink, "labelFontSize": 13 * zoom, "titleFontSize": 14 * zoom,
+             "titleFontWeight": "normal", "labelFont": FONT, "titleFont": FONT}
+    return {
+        "background": None,
+        "aria": False,                      # the figure element carries the description, see markup.py
+        "font": FONT,
+        "axis": {**guide, "domainColor": ink, "tickColor": faint, "gridColor": faint, "gridOpacity": 0.6, "labelPadding": 4},
+        "legend": guide,
+        "title": {"color": ink, "fontSize": 14 * zoom, "fontWeight": "normal", "font": FONT, "anchor": "start", "offset": 8},
+        "style": {"guide-label": {"fill": ink}, "guide-title": {"fill": ink}, "cell": {"stroke": None},
+                  "text": {"fill": ink, "fontSize": 13 * zoom, "font": FONT}},
+    }
+
+
+def themed(svg: str, prefix: str) -> str:
+    """An SVG drawn in the light palette, made to follow the theme: colours become variables, ids get the prefix."""
+    for name, colour in PALETTE["light"].items():
+        svg = re.sub(rf'(fill|stroke)(=")({colour}|{_rgb(colour)})"', rf'\1\2var(--c-{name})"', svg, flags=re.I)
+        svg = re.sub(rf"(fill|stroke)(:\s*){colour}", rf"\1\2var(--c-{name})", svg, flags=re.I)
+    seen: dict[str, str] = {}
+    for old in re.findall(r'\bid="([^"]+)"', svg):      # the drawing library numbers its ids per process
+        seen.setdefault(old, f"{prefix}-{len(seen)}")
+    for old, new in seen.items():
+        svg = re.sub(rf'(id="|url\(#|href="#){re.escape(old)}(?=["\)])', rf"\g<1>{new}", svg)
+    return svg[svg.index("<svg"):].replace("<svg", '<svg aria-hidden="true" focusable="false"', 1)
+
+
+def _rgb(colour: str) -> str:
+    return r"rgb\(" + r",\s*".join(str(int(colour[i:i + 2], 16)) for i in (1, 3, 5)) + r"\)"
+
+
+class Still:
+    """A matplotlib figure that does not move: an inline SVG in the theme's colours, with alt text and caption."""
+
+    def __init__(self, figure, *, id: str, alt: str, caption: str):
+        self.id, self.alt, self.caption = id, alt, caption
+        import matplotlib.pyplot as plt
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", transparent=True, bbox_inches="tight", metadata={"Date": None})
+        plt.close(figure)
+        self._svg = themed(buffer.getvalue(), id)
+
+    def __repr__(self):
+        return f"Figure {self.id}: {self.alt}"
+
+    def _repr_html_(self):
+        from ntklib.book.text import inline
+        return (f'<figure class="ntk-still-figure" id="{self.id}" style="{css_variables()}">'
+                f'<div role="img" aria-label="{html.escape(self.alt)}">{self._svg}</div>'
+                f"<figcaption>{inline(self.caption)}</figcaption></figure>")
+
+
+@cache
+def matplotlib_style() -> dict:
+    """rcParams of the book's still figures."""
+    p = PALETTE["light"]
+    return {"svg.fonttype": "none", "svg.hashsalt": "ntklib", "font.size": 12, "font.family": "sans-serif",
+            "mathtext.fontset": "stix", "text.color": p["ink"], "axes.labelcolor": p["ink"], "axes.edgecolor": p["ink"],
+            "xtick.color": p["ink"], "ytick.color": p["ink"], "axes.spines.top": False, "axes.spines.right": False,
+            "lines.linewidth": 2.5, "figure.figsize": (6.4, 3.2)}

@@ -1,0 +1,92 @@
+"""The HTML of an explorable, complete before any script runs: controls, stills, readout, caption.
+
+The front end (static/explorable.js) only brings it to life; nothing moves when it does.
+"""
+import html
+import json
+
+from ntklib.book.figures import css_variables
+from ntklib.book.text import inline
+
+esc = html.escape
+_SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
+
+def number(v, spec: str = "") -> str:
+    """A value as text, the same in Python and in the front end: `format` with a true minus and 10ⁿ; nothing is "–"."""
+    if v is None or v != v:
+        return "–"
+    if not isinstance(v, int | float):
+        return str(v)
+    s = format(float(v), spec or ".6g")
+    if "e" in s:
+        mantissa, exponent = s.split("e")
+        s = f"{mantissa}×10{str(int(exponent)).translate(_SUPERSCRIPT)}"
+    return s.replace("-", "−")
+
+
+def fill(template: str, values: dict) -> str:
+    """`template` with each {name} or {name:.3g} replaced by `number`. A name without a value stays visible as "?"."""
+    out, rest = "", template
+    while "{" in rest:
+        head, _, rest = rest.partition("{")
+        key, _, rest = rest.partition("}")
+        name, _, spec = key.partition(":")
+        out += head + (number(values[name], spec) if name in values else "?")
+    return out + rest
+
+
+def with_unit(text: str, unit: str) -> str:
+    """"60°", "3 layers"."""
+    return f"{text}{unit}" if unit in ("", "°", "%") else f"{text}\u2009{unit}"
+
+
+def _control(id: str, c) -> str:
+    cid, s = f"{id}-{c.name}", c.spec()
+    symbol = f' <span class="ex-symbol">{esc(c.symbol)}</span>' if c.symbol else ""
+    label = f'<label for="{cid}">{esc(c.label)}{symbol}</label>'
+    if s["kind"] == "choice":
+        options = "".join(f'<option value="{esc(str(v))}"{" selected" if v == c.value else ""}>{esc(t)}</option>'
+                          for v, t in c.options.items())
+        field, shown = f'<select id="{cid}" data-control="{c.name}" disabled>{options}</select>', ""
+    else:
+        v, text = c.values, with_unit(number(c.value, c.format), c.unit)
+        lo, hi, step, at = (v[0], v[-1], (v[-1] - v[0]) / (len(v) - 1), c.value) if s["even"] else (0, len(v) - 1, 1, v.index(c.value))
+        field = (f'<input type="range" id="{cid}" data-control="{c.name}" min="{lo}" max="{hi}" step="{step:.12g}" value="{at}" '
+                 f'aria-valuetext="{esc(text)}" autocomplete="off" disabled>')
+        shown = f'<output for="{cid}">{esc(text)}</output>'
+    return f'<div class="ex-control" style="--accent:var(--c-{c.concept})">{label}{field}{shown}</div>'
+
+
+def _button(text: str, attribute: str) -> str:
+    return f'<button type="button" {attribute} disabled>{esc(text)}</button>'
+
+
+def _predict(id: str, p) -> str:
+    return (f'<div class="ex-predict"><label for="{id}-guess">{inline(p.question)}</label> '
+            f'<span class="ex-guess-box"><input type="number" step="any" id="{id}-guess" data-guess disabled autocomplete="off"><span>{esc(p.unit)}</span></span>'
+            f'{_button("Reveal", "data-reveal")}{_button("Guess again", "data-again")}<p class="ex-verdict" data-verdict aria-live="polite"></p></div>')
+
+
+def figure(ex, spec: dict, stills: list[str], table: str | None) -> str:
+    """The figure element of an explorable. `stills`: one themed SVG a view; `table`: packed numbers, or None with a kernel."""
+    js = json.dumps(spec, separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/")
+    state = esc(json.dumps(ex.default, separators=(",", ":")))
+    plots = "".join(f'<div class="ex-plot" style="height:{h}px"><div class="ex-still">{svg}</div></div>'
+                    for svg, h in zip(stills, spec["heights"], strict=True))
+    parts = [
+        f'<figure class="explorable" id="{ex.id}" data-ntk="explorable.js" data-state="{state}" style="{css_variables()}">',
+        f'<script type="application/json">{js}</script>',
+        f'<script type="text/plain" data-table>{table}</script>' if table is not None else "",
+        f'<p class="ex-title" id="{ex.id}-title">{inline(ex.title)}</p>',
+        _predict(ex.id, ex.predict) if ex.predict else "",
+        f'<div class="ex-controls" role="group" aria-labelledby="{ex.id}-title">{"".join(_control(ex.id, c) for c in ex.controls)}</div>',
+        '<div class="ex-bar">',
+        *(_button(name, f'data-preset="{esc(name)}"') for name in ex.presets),
+        _button("Reset", "data-reset"), _button("Copy link", "data-link"), _button("Full screen", "data-fullscreen"), "</div>",
+        f'<div class="ex-plots" role="img" aria-label="{esc(ex.alt + " " + ex.text(hidden=bool(ex.predict)))}">{plots}</div>',
+        f'<p class="ex-readout" data-readout aria-live="polite">{esc(ex.text(hidden=bool(ex.predict)))}</p>',
+        f'<p class="ex-code"><span>In Python:</span> <code data-code>{esc(fill(ex.code, ex.default))}</code></p>' if ex.code else "",
+        f'<figcaption>{inline(ex.caption)}<noscript> This is a still: the controls need JavaScript.</noscript></figcaption></figure>',
+    ]
+    return "".join(parts)

@@ -1,0 +1,286 @@
+// Brings an explorable's markup to life (markup.py made it, whole). Two hosts, one front end:
+// JupyterLab, where a kernel answers each question, and a page of the book, where a packed table does.
+
+const dark = () => document.documentElement.dataset.theme === "dark" || document.body.dataset.jpThemeLight === "false";
+const script = src => new Promise((done, failed) => {
+  document.head.append(Object.assign(document.createElement("script"), { src, onload: done, onerror: failed }));
+});
+
+// ---- Vega, once a page: a file beside this one, or the kernel's copy ----
+function loadVega(model) {
+  return globalThis.__ntkVega ??= model.page
+    ? script(model.url("vega.js")).then(() => globalThis.NTKVega)
+    : new Promise((done, failed) => {
+      const got = message => {
+        if (!message.vega) return;
+        model.off("msg:custom", got);
+        script(URL.createObjectURL(new Blob([message.vega], { type: "text/javascript" }))).then(() => done(globalThis.NTKVega), failed);
+      };
+      model.on("msg:custom", got);
+      model.send("vega");
+    });
+}
+
+// ---- numbers: base64 -> gzip -> byte planes -> float32 (tables.py packs them) ----
+async function unpack(text) {
+  const zipped = Uint8Array.from(atob(text), c => c.charCodeAt(0));
+  const stream = new Blob([zipped]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const planes = new Uint8Array(await new Response(stream).arrayBuffer());
+  const n = planes.length / 4, bytes = new Uint8Array(planes.length);
+  for (let p = 0; p < 4; p++) for (let i = 0; i < n; i++) bytes[4 * i + p] = planes[p * n + i];
+  return new Float32Array(bytes.buffer);
+}
+async function packed(model, root, spec) {
+  const tag = root.querySelector("script[data-table]"), key = tag.dataset.src;
+  if (key) await script(model.url(`tables/${key}.js`));
+  const all = await unpack(key ? globalThis.NTK_TABLES[key] : tag.textContent);
+  const width = spec.fields.reduce((sum, [, , n]) => sum + n, 0);
+  const place = (c, v) => c.values.reduce((best, x, i) => Math.abs(x - v) < Math.abs(c.values[best] - v) ? i : best, 0);
+  return state => {
+    let index = 0;
+    for (const c of spec.controls) index = index * c.values.length + (c.kind === "choice" ? c.values.indexOf(state[c.name]) : place(c, state[c.name]));
+    const out = {};
+    for (const t in spec.constant) out[t] = { ...spec.constant[t] };
+    let o = index * width;
+    for (const [table, column, n, levels] of spec.fields) {
+      const v = Array.from(all.subarray(o, o += n), x => Number.isFinite(x) ? x : null);
+      (out[table] ??= {})[column] = levels ? v.map(i => levels[i]) : v;
+    }
+    return out;
+  };
+}
+const rows = columns => {
+  const names = Object.keys(columns), n = columns[names[0]]?.length ?? 0, out = new Array(n);
+  for (let i = 0; i < n; i++) { out[i] = {}; for (const c of names) out[i][c] = columns[c][i]; }
+  return out;
+};
+
+// ---- text: the part of Python's format() that readouts use (markup.py, `number`) ----
+export function number(v, spec = "") {
+  if (v === null || v === undefined || Number.isNaN(v)) return "–";
+  if (typeof v !== "number") return String(v);
+  const [, digits, kind] = /^\.(\d+)([fge%])$/.exec(spec) ?? [, "6", "g"], d = +digits;
+  let s;
+  if (kind === "f") s = v.toFixed(d);
+  else if (kind === "%") s = (100 * v).toFixed(d) + "%";
+  else if (kind === "e") s = v.toExponential(d);
+  else {
+    s = v === 0 ? "0" : v.toExponential(Math.max(d, 1) - 1);
+    const e = v === 0 ? 0 : +s.split("e")[1];
+    if (e >= -4 && e < Math.max(d, 1)) s = v === 0 ? "0" : String(+v.toPrecision(Math.max(d, 1)));
+    else s = s.replace(/\.?0+e/, "e");
+  }
+  return s.replace(/e([+-]?\d+)/, (_, e) => "×10" + [...String(+e)].map(c => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] ?? "⁻").join("")).replace(/^-/, "−");
+}
+const fill = (template, values) => template.replace(/\{(\w+)(?::([^}]*))?\}/g, (_, k, f) => k in values ? number(values[k], f) : "?");
+const withUnit = (text, unit) => ["", "°", "%"].includes(unit) ? text + unit : `${text}\u2009${unit}`;
+
+async function render({ model, el }) {
+  if (!model.page) el.innerHTML = model.get("html");
+  const root = model.page ? el : el.querySelector("figure"), $ = s => root.querySelector(s), $$ = s => [...root.querySelectorAll(s)];
+  const spec = JSON.parse($("script[type='application/json']").textContent);
+  const stop = new AbortController(), listen = (node, type, f) => node.addEventListener(type, f, { signal: stop.signal });
+  const plots = $$(".ex-plot"), readout = $("[data-readout]"), guessKey = `ntk-guess:${spec.id}`;
+  const ui = Object.fromEntries(spec.controls.map(c => [c.name, { c, input: $(`[data-control="${c.name}"]`), output: $(`[data-control="${c.name}"] + output`) }]));
+  let state = { ...spec.default }, shown = state, views = [], queued = 0, settle, saveTimer;
+  let guess = spec.predict && recall();
+
+  // ---- controls <-> state ----
+  function show(name) {
+    const { c, input, output } = ui[name], v = state[name];
+    if (c.kind === "choice") { input.value = String(v); return; }
+    input.value = c.even ? v : nearest(c, v);
+    output.textContent = withUnit(number(v, c.format), c.unit);
+    input.setAttribute("aria-valuetext", output.textContent);
+  }
+  const nearest = (c, v) => c.values.reduce((best, x, i) => Math.abs(x - v) < Math.abs(c.values[best] - v) ? i : best, 0);
+  function read(c, input) {
+    if (c.kind === "choice") return c.values.find(v => String(v) === input.value);
+    return c.even ? c.values[nearest(c, +input.value)] : c.values[+input.value];
+  }
+  function set(change, { quiet = false } = {}) {
+    state = { ...state, ...change };
+    for (const name in change) show(name);
+    root.dataset.state = JSON.stringify(state);
+    if (!quiet) { clearTimeout(saveTimer); saveTimer = setTimeout(save, 200); }
+    answer(state);
+  }
+  for (const { c, input } of Object.values(ui)) listen(input, "input", () => set({ [c.name]: read(c, input) }));
+  for (const b of $$("[data-preset]")) listen(b, "click", () => set(spec.presets[b.dataset.preset]));
+  listen($("[data-reset]"), "click", () => set(spec.default));
+
+  // ---- state -> numbers: the page looks them up; with a kernel one question is in flight at a time ----
+  let data = spec.initial, waiting = null, dirty = false, late;
+  const look = model.page ? await packed(model, root, spec) : null;
+  if (look) data = look(state);
+  function answer(s) {
+    if (look) { data = look(s); shown = s; queue(); return; }
+    if (waiting) { dirty = true; return; }
+    waiting = s; model.send({ ask: s });
+    late = setTimeout(() => say("The kernel has not answered yet: it may be busy, or need a restart."), 4000);
+  }
+  function answered(message) {
+    if (!message.tables && !message.error) return;
+    clearTimeout(late); waiting = null;
+    if (message.error) say(message.error);
+    else { data = message.tables; shown = message.state; if (!dirty) { state = { ...shown }; for (const k in state) show(k); } queue(); }
+    if (dirty) { dirty = false; answer(state); }
+  }
+  if (!look) model.on("msg:custom", answered);
+
+  // ---- numbers -> marks and words ----
+  const hidden = () => spec.predict && !guess.open;
+  function queue() { queued ||= requestAnimationFrame(() => { queued = 0; draw(); }); }
+  function draw() {
+    const hide = hidden() ? new Set(spec.predict.columns) : new Set();
+    for (const { view, tables, last } of views) {
+      for (const name of tables) {
+        const cols = name === "guess" ? { guess: Number.isFinite(guess?.value) ? [guess.value] : [] } : data[name];
+        if (!cols || (last[name] && Object.keys(cols).every(c => cols[c] === last[name][c]) && !hide.size)) continue;   // a table that never changes is set once
+        last[name] = cols;
+        view.data(name, rows(hide.size ? Object.fromEntries(Object.entries(cols).map(([c, v]) => [c, hide.has(c) ? v.map(() => null) : v])) : cols));
+      }
+      for (const k in shown) if (view.ntkSignals.has(k)) view.signal(k, shown[k]);
+      view.run();
+    }
+    const scalar = hidden() ? {} : Object.fromEntries(Object.entries(data.scalar ?? {}).map(([k, [v]]) => [k, typeof v === "number" ? Math.fround(v) : v]));
+    say(fill(spec.readout, { ...shown, ...scalar }));
+    if ($("[data-code]")) $("[data-code]").textContent = fill(spec.code, shown);
+    root.dataset.state = JSON.stringify(state);
+  }
+  function say(text) {                          // busy while it moves: a screen reader speaks when it has settled
+    readout.setAttribute("aria-busy", "true");
+    readout.textContent = text;
+    $(".ex-plots").setAttribute("aria-label", `${spec.alt} ${text}`);
+    clearTimeout(settle);
+    settle = setTimeout(() => readout.setAttribute("aria-busy", "false"), 500);
+  }
+
+  // ---- predict, then reveal: the verdict speaks of the question's state only, so Reveal returns to it ----
+  function recall() {
+    try { return JSON.parse(localStorage.getItem(guessKey)) ?? {}; } catch { return {}; }
+  }
+  function keep(g) {
+    guess = g;
+    try { localStorage.setItem(guessKey, JSON.stringify(g)); } catch { /* private mode: it lasts as long as the page */ }
+    verdict(); queue();
+  }
+  function verdict() {
+    const p = spec.predict, has = Number.isFinite(guess.value), unit = t => withUnit(t, p.unit);
+    $("[data-reveal]").textContent = has ? "Reveal" : "Show without a guess";
+    $("[data-reveal]").disabled = !!guess.open;
+    $("[data-verdict]").textContent = !guess.open ? "" : has
+      ? `You guessed ${unit(number(guess.value, p.format))}; it is ${unit(number(truth, p.format))}: off by ${unit(number(Math.abs(guess.value - truth), p.format))}.`
+      : `It is ${unit(number(truth, p.format))}.`;
+  }
+  const truth = spec.predict && data.scalar[spec.predict.answer][0];
+  if (spec.predict) {
+    const field = $("[data-guess]"), [lo, hi] = spec.predict.range;
+    const clamp = v => Math.min(hi ?? Infinity, Math.max(lo ?? -Infinity, v));
+    if (Number.isFinite(guess.value)) field.value = +guess.value.toPrecision(4);
+    listen(field, "input", () => keep({ ...guess, value: Number.isFinite(field.valueAsNumber) ? field.valueAsNumber : undefined }));
+    listen($("[data-reveal]"), "click", () => { set(spec.default); keep({ ...guess, open: true }); });
+    listen($("[data-again]"), "click", () => { field.value = ""; keep({}); field.focus(); });
+    drag(0, spec.predict.axis, () => !guess.open, v => { const g = +clamp(v).toPrecision(3); field.value = g; keep({ ...guess, value: g }); });
+    verdict();
+  }
+
+  // ---- dragging on a plot: along an axis, or as an angle round the centre ----
+  function drag(i, kind, allowed, move) {
+    const plot = plots[i];
+    plot.dataset.drag = kind;
+    const at = e => {
+      const view = views[i]?.view;
+      if (!view || !allowed()) return;
+      const box = plot.getBoundingClientRect(), [ox, oy] = view.origin(), x = e.clientX - box.left - ox, y = e.clientY - box.top - oy;
+      const a = Math.atan2(view.signal("height") / 2 - y, x - view.signal("width") / 2) * 180 / Math.PI;
+      move(kind === "angle" ? a : view.scale(kind).invert(kind === "x" ? x : y));
+      e.preventDefault();
+    };
+    listen(plot, "pointerdown", e => { plot.setPointerCapture(e.pointerId); at(e); });
+    listen(plot, "pointermove", e => { if (e.buttons) at(e); });
+  }
+  for (const d of spec.drag) {
+    const { c } = ui[d.control];
+    drag(d.view, d.read, () => !spec.predict || guess.open || d.view > 0, v => set({ [c.name]: c.values[nearest(c, d.read === "angle" ? Math.abs(v) : v)] }));
+  }
+
+  // ---- a link to this state ----
+  function link() { return `#${spec.id}?${new URLSearchParams(state)}`; }
+  function save() { if (model.page) try { history.replaceState(null, "", link()); } catch { /* some hosts forbid it */ } }
+  function restore() {
+    const [id, query] = decodeURIComponent(location.hash.slice(1)).split("?");
+    if (id !== spec.id || !query) return false;
+    const change = {}, wrong = [];
+    for (const [k, text] of new URLSearchParams(query)) {
+      const c = ui[k]?.c, v = c?.kind === "choice" ? c.values.find(x => String(x) === text) : text.trim() === "" ? NaN : +text;
+      if (!c || v === undefined || Number.isNaN(v)) { wrong.push(`${k}=${text}`); continue; }
+      change[k] = c.kind === "choice" ? v : c.values[nearest(c, v)];
+      if (c.kind !== "choice" && Math.abs(change[k] - v) > 1e-6 * Math.abs(v)) wrong.push(`${k}=${text}, shown at ${number(change[k])}`);
+    }
+    if (spec.predict) keep({ ...guess, open: true });          // who follows a link to a state is shown it
+    set(change, { quiet: true });
+    if (wrong.length) requestAnimationFrame(() => requestAnimationFrame(() => say(`${readout.textContent} (Not in this figure: ${wrong.join("; ")}.)`)));
+    root.scrollIntoView({ block: "center" });
+    return true;
+  }
+  const linkButton = $("[data-link]");
+  if (model.page) {
+    listen(linkButton, "click", async () => {
+      save();
+      let copied = true;
+      try { await navigator.clipboard.writeText(location.href); } catch { copied = false; }
+      linkButton.textContent = copied ? "Link copied" : "Link is in the address bar";
+      setTimeout(() => { linkButton.textContent = "Copy link"; }, 2000);
+    });
+    listen(window, "hashchange", restore);
+  } else linkButton.hidden = true;
+
+  // ---- full screen, for the back row ----
+  const full = $("[data-fullscreen]");
+  full.hidden = !document.fullscreenEnabled;
+  listen(full, "click", () => document.fullscreenElement ? document.exitFullscreen() : root.requestFullscreen());
+  listen(document, "fullscreenchange", () => { full.textContent = document.fullscreenElement === root ? "Leave full screen" : "Full screen"; build(); });
+
+  // ---- Vega views, rebuilt when the theme or the zoom changes ----
+  const embed = await loadVega(model);
+  let turn = 0;
+  async function build() {
+    const mine = ++turn, mode = dark() ? "dark" : "light", config = (document.fullscreenElement === root ? spec.zoomed : spec.config)[mode];
+    const hosts = plots.map(() => Object.assign(document.createElement("div"), { className: "ex-canvas" }));
+    plots.forEach((plot, i) => plot.append(hosts[i]));
+    const made = await Promise.all(spec.views.map((s, i) => embed(hosts[i], s, { mode: "vega", config, renderer: "canvas", actions: false, hover: false, defaultStyle: false, tooltip: false })));
+    if (mine !== turn || stop.signal.aborted) { made.forEach((r, i) => { r.finalize(); hosts[i].remove(); }); return; }
+    views.forEach(v => { v.finalize(); v.host.remove(); });
+    views = made.map(({ view, finalize }, i) => {
+      view.ntkSignals = new Set((spec.views[i].signals ?? []).map(s => s.name));
+      for (const [k, v] of Object.entries(spec.signals[mode])) if (view.ntkSignals.has(k)) view.signal(k, v);
+      view.width(plots[i].clientWidth).height(plots[i].clientHeight);
+      return { view, finalize, host: hosts[i], last: {}, tables: (spec.views[i].data ?? []).map(d => d.name).filter(n => n === "guess" || n in data) };
+    });
+    draw();
+  }
+  const sizes = new ResizeObserver(entries => {
+    for (const e of entries) {
+      const view = views[plots.indexOf(e.target)]?.view, { width, height } = e.contentRect;
+      if (view && width && (Math.abs(view.width() - width) > 1 || Math.abs(view.height() - height) > 1)) view.width(width).height(height).run();
+    }
+  });
+  await build();
+  plots.forEach(p => sizes.observe(p));
+  const themes = new MutationObserver(build);
+  themes.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+  themes.observe(document.body, { attributeFilter: ["data-jp-theme-light"] });
+  listen(root, "keydown", e => e.stopPropagation());            // else JupyterLab takes the arrow keys from a slider
+  $$("[disabled]").forEach(node => { node.disabled = false; });
+  if (spec.predict) verdict();
+  if (model.page) restore();
+  root.dataset.ready = "1";
+
+  return () => {
+    stop.abort(); themes.disconnect(); sizes.disconnect();
+    if (!look) model.off("msg:custom", answered);
+    views.forEach(v => v.finalize());
+  };
+}
+export default { render };
