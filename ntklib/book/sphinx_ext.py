@@ -18,7 +18,7 @@ STATIC = HERE / "static"
 CLASSIC = ("mount.js", "book.js")           # plain scripts; every other .js in static/ is an ES module
 NOT_IMPORTED = ("sphinx_ext.py", "normalize.py", "serve.py")   # of ntklib/book: no notebook's output depends on them
 INLINE_LIMIT, TABLE_LIMIT = 20_000, 300_000                # bytes: of base64 kept in the page; of a table after gzip
-WIDGET = re.compile(r'data-esm=|class="[^"]*\b(?:explorable|exercise)\b')
+WIDGET = re.compile(r'data-ntk="([\w.]+)\.js"')           # an element that mount.js gives to that module
 TABLE = re.compile(r'<script type="text/plain" data-table>([A-Za-z0-9+/=\s]*)</script>')
 
 
@@ -47,9 +47,42 @@ def configure(app, config):
             shutil.rmtree(old, ignore_errors=True)
     config.nb_execution_cache_path = str(caches / config.ntklib_code)
     config.templates_path.insert(0, str(HERE / "templates"))
+    config.html_theme_options["article_header_end"] = ["run-here.html", "article-header-buttons.html"]
+    config.html_context["default_mode"] = "light"           # without JavaScript; with it, layout.html asks the system
     config.mathjax_path = "ntklib/mathjax/tex-mml-chtml.js"
     # the menu would make every formula a tab stop and offer speech files from another host; hidden MathML stays
     config.mathjax3_config = {"options": {"enableMenu": False, "enableAssistiveMml": True}}
+
+
+# ---- the theme -----------------------------------------------------------------------------------
+MENDS = [       # (pattern, replacement) over a whole page of sphinx-book-theme 1.2.0
+    (r'<i class="(?=[^"]*\bfa-)', '<i aria-hidden="true" class="'),                     # an icon is not a letter to read out
+    (r'(<button class="btn search-button-field[^>]*) title="Search" aria-label="Search"', r"\1"),     # its text says so already
+    (r'<div id="pst-primary-sidebar" ', '<div id="pst-primary-sidebar" role="region" aria-label="Book" '),
+]
+
+
+def mend_theme(app):
+    """Repair what the theme gets wrong for readers with a screen reader, in the HTML itself. Sphinx has no event for it."""
+    if app.builder.format != "html":
+        return
+    render = app.builder.templates.render
+
+    def mended(template, context):
+        text = render(template, context)
+        for pattern, replacement in MENDS:
+            text = re.sub(pattern, replacement, text)
+        return text
+    app.builder.templates.render = mended
+
+
+def prune(app, error):
+    """Take away what no page of ours loads: the icon script, source maps, fonts in a second format. 6 MB of 10."""
+    if error is None and app.builder.format == "html":
+        static = Path(app.outdir, "_static")
+        for pattern in ("scripts/fontawesome.*", "*/*.map", "vendor/fontawesome/webfonts/*.ttf", "*webpack-macros.html"):
+            for f in static.glob(pattern):
+                f.unlink()
 
 
 # ---- static files --------------------------------------------------------------------------------
@@ -85,15 +118,13 @@ def typeset_mathml(app, page, template, context, doctree):
 def dress(app, page, template, context, doctree):
     """Give a page the scripts and styles that it needs, and take its big tables out of it."""
     body = context.get("body", "")
-    widgets = bool(WIDGET.search(body))
-    add = app.builder.add_js_file
-    for css in sorted(STATIC.glob("*.css")):
-        if widgets or css.name == "book.css":
-            app.builder.add_css_file(f"ntklib/{css.name}", priority=900)
-    for js in (["esm.js", "mount.js"] if widgets else []) + ["book.js"]:
-        if (folder(app) / js).exists():
-            add(f"ntklib/{js}", defer="defer", priority=900)
-    if widgets:
+    widgets = set(WIDGET.findall(body))
+    for name in ["book", *sorted(widgets)]:
+        if (STATIC / f"{name}.css").exists():
+            app.builder.add_css_file(f"ntklib/{name}.css", priority=900)
+    for name in [*(["esm", "mount"] if widgets else []), "book"]:
+        app.builder.add_js_file(f"ntklib/{name}.js", defer="defer", priority=900)
+    if "explorable" in widgets:
         from ntklib.book.explorable import vega_js
         (folder(app) / "vega.js").write_text(vega_js(), "utf8")
         context["body"] = TABLE.sub(lambda m: table(app, page, body, m), body)
@@ -128,6 +159,8 @@ def setup(app):
     app.add_config_value("comments_config", {}, "")     # Jupyter Book sets it for an extension that we leave out
     app.connect("config-inited", configure)
     app.connect("builder-inited", copy_static)
+    app.connect("builder-inited", mend_theme)
     app.connect("html-page-context", typeset_mathml, priority=400)
     app.connect("html-page-context", dress, priority=900)
+    app.connect("build-finished", prune)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

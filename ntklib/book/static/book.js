@@ -1,1 +1,31 @@
-// The book's own layer on the theme.
+// The book's own layer on the theme: what markup and style alone cannot do.
+(() => {
+  const root = document.documentElement;
+
+  // A formula wider than its column scrolls in its own box; only then is that box a stop for the Tab key.
+  function reach() {
+    for (const box of document.querySelectorAll("mjx-container[display='true']")) {
+      const wide = box.scrollWidth > box.clientWidth + 1;
+      if (wide === box.hasAttribute("tabindex")) continue;
+      if (wide) { box.tabIndex = 0; box.setAttribute("role", "group"); box.setAttribute("aria-label", "Formula, scrolls sideways"); }
+      else for (const a of ["tabindex", "role", "aria-label"]) box.removeAttribute(a);
+    }
+  }
+  addEventListener("load", async () => {
+    await window.MathJax?.startup?.promise;
+    reach();
+    new ResizeObserver(reach).observe(document.querySelector("article") ?? document.body);
+  });
+
+  // The colour switch says which mode it is in.
+  const say = () => document.querySelectorAll(".theme-switch-button").forEach(b => b.setAttribute("aria-label", `Color mode: ${root.dataset.mode}`));
+  new MutationObserver(say).observe(root, { attributeFilter: ["data-mode"] });
+  say();
+
+  // "Run this page" closes like a menu.
+  const menu = document.querySelector(".run-here");
+  if (menu) {
+    addEventListener("click", e => { if (!menu.contains(e.target)) menu.open = false; });
+    menu.addEventListener("keydown", e => { if (e.key === "Escape") { menu.open = false; menu.querySelector("summary").focus(); } });
+  }
+})();

@@ -1,0 +1,195 @@
+"""What the tests share: the built book behind a server on this machine, a browser that may visit nothing else, a JupyterLab.
+
+BOOK_ROOT=/some/folder tests another book (a folder with _config.yml and _toc.yml) than the repository's own.
+"""
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from ntklib.book.serve import serve
+
+REPO = Path(__file__).parents[1]
+ROOT = Path(os.environ.get("BOOK_ROOT", REPO))
+HTML = ROOT / "_build" / "html"
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
+            "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome", "/Applications/Chromium.app/Contents/MacOS/Chromium")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync"]
+
+
+def pytest_collection_modifyitems(items):
+    """One worker for all tests of a file (nbval's cells share a kernel), except that each page of the book may go its own way."""
+    for item in items:
+        group = str(item.path)
+        if "page_name" in getattr(getattr(item, "callspec", None), "params", {}):
+            group += ":" + item.callspec.params["page_name"]
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
+# ---- the book ------------------------------------------------------------------------------------
+@pytest.fixture(scope="session")
+def book(request) -> Path:
+    """The folder of the book's HTML, built by this run: by the first worker that asks, and never while another one reads it."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid()}-{time.time()}")
+    HTML.parent.mkdir(exist_ok=True)
+    with open(HTML.parent / ".tests.lock", "a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.seek(0)
+        done = json.loads(lock.read() or "{}")
+        if done.get("run") != run:
+            made = subprocess.run([Path(sys.executable).with_name("jupyter-book"), "build", "-W", "--keep-going", "-q", ROOT],
+                                  capture_output=True, text=True)
+            done = {"run": run, "code": made.returncode, "log": made.stderr[-4000:] + made.stdout[-1000:]}
+            lock.truncate(0)
+            lock.write(json.dumps(done))
+    if done["code"]:
+        pytest.fail(f"the book does not build:\n{done['log']}", pytrace=False)
+    return HTML
+
+
+@pytest.fixture(scope="session")
+def site(book):
+    """The address of the built book on this machine, e.g. http://127.0.0.1:41234."""
+    server = serve(book)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+# ---- the browser ---------------------------------------------------------------------------------
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium or Chrome of the system, else Playwright's own; without any: a skip, or in CI a failure."""
+    from playwright.sync_api import Error, sync_playwright
+    found = next((path for path in map(shutil.which, CHROMIUM) if path), None)
+    with sync_playwright() as playwright:
+        try:
+            chromium = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        except Error as e:
+            say = f"no browser: install chromium (Debian: apt install chromium) or run `playwright install chromium` ({e.message.splitlines()[0]})"
+            (pytest.fail if os.environ.get("CI") else pytest.skip)(say)
+        yield chromium
+        chromium.close()
+
+
+class Visit:
+    """A page under watch. Whatever it asks of another host is refused and kept in `external`; `problems()` lists all that went wrong."""
+
+    def __init__(self, context):
+        self.external, self.console, self.failed = [], [], []
+        context.route("**/*", self._gate)
+        context.route_web_socket("**/*", self._gate_socket)
+        self.page = page = context.new_page()
+        page.on("console", lambda m: m.type in ("error", "warning") and self.console.append(f"{m.type}: {m.text}"))
+        page.on("pageerror", lambda e: self.console.append(f"uncaught: {e}"))
+        page.on("response", lambda r: r.status >= 400 and self.failed.append(f"{r.status} {r.url}"))
+        page.on("requestfailed", self._lost)
+
+    def _gate(self, route):
+        if urlsplit(route.request.url).hostname in (None, "", "127.0.0.1"):      # ours, file:, data: and blob:
+            route.continue_()
+        else:
+            self.external.append(route.request.url)
+            route.abort()
+
+    def _gate_socket(self, socket):
+        if urlsplit(socket.url).hostname == "127.0.0.1":
+            socket.connect_to_server()
+        else:
+            self.external.append(socket.url)
+
+    def _lost(self, request):
+        if request.url not in self.external and request.failure != "net::ERR_ABORTED":      # aborted: the page was left
+            self.failed.append(f"{request.failure} {request.url}")
+
+    def problems(self) -> list[str]:
+        """Requests to other hosts, requests that failed, console errors and warnings, uncaught exceptions."""
+        return [f"another host: {u}" for u in self.external] + self.failed + self.console
+
+    def settle(self):
+        """Scroll to the end and back, so that everything lazy loads, and wait for fonts, formulas and widgets."""
+        self.page.evaluate("""async () => {
+            const wait = ms => new Promise(done => setTimeout(done, ms));
+            for (let y = 0; y < document.body.scrollHeight; y += 500) { scrollTo(0, y); await wait(20); }
+            await document.fonts.ready;
+            await window.MathJax?.startup?.promise;
+            for (let t = 0; t < 100 && document.querySelector("[data-ntk]:not([data-ready])"); t++) await wait(100);
+            scrollTo(0, 0); await wait(50);
+        }""")
+        return self
+
+
+@pytest.fixture
+def visit(browser):
+    """`visit(url, **options of browser.new_context)`: a new profile, the page loaded and every other host refused."""
+    contexts = []
+
+    def go(url: str | None = None, settle=True, **options) -> Visit:
+        options = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"} | options
+        contexts.append(browser.new_context(**options))
+        seen = Visit(contexts[-1])
+        if url:
+            seen.page.goto(url, wait_until="load")
+            if settle and options.get("java_script_enabled", True):
+                seen.settle()
+        return seen
+    yield go
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def page(visit):
+    """A blank page of 1280 x 800 in which every other host is refused (for more than the page, see `visit`)."""
+    return visit().page
+
+
+# ---- JupyterLab ----------------------------------------------------------------------------------
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory):
+    """The address of a live JupyterLab on a copy of chapters/: no token, this machine only, every setting the default."""
+    home = tmp_path_factory.mktemp("lab")
+    shutil.copytree(ROOT / "chapters", home / "chapters", ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+    port = free_port()
+    env = os.environ | {f"JUPYTER_{k}_DIR": str(home / k.lower()) for k in ("CONFIG", "DATA", "RUNTIME")} | {
+        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"), "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces")}
+    quiet = ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
+    with open(home / "log", "w") as log:
+        server = subprocess.Popen(
+            [Path(sys.executable).with_name("jupyter-lab"), "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1",
+             f"--ServerApp.port={port}", "--ServerApp.port_retries=0", "--IdentityProvider.token=", *quiet,
+             f"--ServerApp.root_dir={home / 'chapters'}"],
+            env=env, stdout=log, stderr=subprocess.STDOUT)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(300):
+            if server.poll() is not None:
+                break
+            try:
+                urllib.request.urlopen(f"{url}/api/status", timeout=5)
+                yield url
+                return
+            except OSError:
+                time.sleep(0.2)
+        pytest.fail(f"JupyterLab did not start:\n{(home / 'log').read_text()[-3000:]}", pytrace=False)
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def free_port() -> int:
+    """A port nobody listens on."""
+    import socket
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
