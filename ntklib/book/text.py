@@ -4,8 +4,8 @@
     inline(source)   one line, without a paragraph round it
     plain(source)    the same words in Unicode, for a terminal, an alt text or a stored notebook output
 
-A formula becomes MathML: MathJax typesets it on a page, the browser itself in JupyterLab. Raw HTML in the source is shown,
-not obeyed. ValueError for a formula that cannot be converted.
+A formula becomes MathML: MathJax typesets it on a page, the browser itself in JupyterLab. Raw HTML in the
+source is shown, not obeyed. ValueError for a formula that cannot be converted.
 """
 import re
 from functools import cache
@@ -15,8 +15,10 @@ from latex2mathml.converter import convert
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-_FUNCTION = re.compile(r"(<mi>[a-z]{2,}</mi>)(?=<m(?:i|n|frac|sup|sub|sqrt)\b)")     # "cos" before "z", not before "("
-_NAME = re.compile(r"<mo>([a-z]{2,})</mo>")                         # \operatorname gives an operator: a name is an identifier
+# a name gets a thin space before "z", not before "("
+_FUNCTION = re.compile(r"(<mi>[a-z]{2,}</mi>)(?=<m(?:i|n|frac|sup|sub|sqrt)\b)")
+# \operatorname gives an operator, whose spacing is wrong for a name
+_NAME = re.compile(r"<mo>([a-z]{2,})</mo>")
 _RELATIONS = set("=≠<>≤≥≈→↦∈∼≪≫")
 _ARITY = {"mfrac": 2, "msup": 2, "msub": 2, "msubsup": 3, "munder": 2, "mover": 2, "munderover": 3}
 
@@ -25,15 +27,16 @@ _ARITY = {"mfrac": 2, "msup": 2, "msub": 2, "msubsup": 3, "munder": 2, "mover": 
 def mathml(latex: str, display: bool = False) -> str:
     """A formula as a `<math>` element."""
     try:
-        out = convert(latex.replace(r"\operatorname*", r"\operatorname"), display="block" if display else "inline")
-        tree = ElementTree.fromstring(out.replace("&<", "&amp;<"))
-    except Exception as e:                                          # the converter's errors carry no formula
+        out = convert(latex, display="block" if display else "inline")
+        tree = ElementTree.fromstring(out)
+    except Exception as e:                              # the converter's errors do not name the formula
         raise ValueError(f"cannot convert the formula {latex!r}: {type(e).__name__} {e}".rstrip()) from e
     if any(len(e) != _ARITY.get(_tag(e), len(e)) for e in tree.iter()):
-        raise ValueError(f"cannot convert the formula {latex!r}: a fraction, a power or an index lacks a part")
-    unknown = [t for t in tree.itertext() if "\\" in t or "&" in t]
+        raise ValueError(f"cannot convert the formula {latex!r}: a fraction, power or index lacks a part")
+    unknown = [t for t in tree.itertext() if "\\" in t]
     if unknown:
-        raise ValueError(f"cannot convert {unknown[0]!r} in the formula {latex!r}: write it with commands that latex2mathml knows")
+        raise ValueError(f"cannot convert {unknown[0]!r} in the formula {latex!r}: "
+                         "write it with commands that latex2mathml knows")
     return _FUNCTION.sub(r'\1<mspace width="0.167em" />', _NAME.sub(r"<mi>\1</mi>", out))
 
 
@@ -48,7 +51,7 @@ def inline(source: str) -> str:
 
 
 def plain(source: str) -> str:
-    """The text without its markup: formulas linear in Unicode, one line a paragraph, "- " before a list item."""
+    """The text without its markup: formulas linear in Unicode, a line for each paragraph and list item."""
     lines, bullet = [], ""
     for token in _markdown().parse(source):
         if token.type == "list_item_open":
@@ -56,7 +59,7 @@ def plain(source: str) -> str:
         elif token.type == "inline":
             lines.append(bullet + "".join(map(_words, token.children)))
             bullet = ""
-        elif token.content:                                         # a code block or a displayed formula
+        elif token.content:                             # a code block or a displayed formula
             lines.append(_words(token).rstrip())
     return "\n".join(lines)
 
@@ -64,6 +67,7 @@ def plain(source: str) -> str:
 def _words(token) -> str:
     if token.type.startswith("math"):
         text = _linear(ElementTree.fromstring(mathml(token.content.strip())))
+        text = re.sub(r"(?<=[\w)])\u2009", " ", text).replace("\u2009", "")      # "β cos", but "(cos"
         return re.sub(r"\s+", " ", text).strip()
     return " " if token.type in ("softbreak", "hardbreak") else token.content
 
@@ -95,8 +99,8 @@ def _linear(e: ElementTree.Element) -> str:
         case "mfrac":
             return "/".join(_parenthesised(_linear(part)) for part in e)
         case "msup" | "msub" | "msubsup" | "munder" | "munderover" | "mover":
-            marks = {"msup": "^", "msub": "_", "msubsup": "_^", "munder": "_", "munderover": "_^", "mover": "^"}[tag]
             base, *scripts = e
+            marks = {"msup": "^", "mover": "^", "msub": "_", "munder": "_"}.get(tag, "_^")
             tail = "".join(m + _parenthesised(_linear(s)) for m, s in zip(marks, scripts, strict=True))
             return _linear(base) + re.sub(r"\^([∘′″])", r"\1", tail).replace("∘", "°")
         case "msqrt":
@@ -105,6 +109,8 @@ def _linear(e: ElementTree.Element) -> str:
             return ""
         case "mspace":
             return " "
+        case "mi" if len(text) > 1:
+            return f"\u2009{text}"
         case "mo" if text in _RELATIONS:
             return f" {text} "
         case "mo" if text == "\u2061":
