@@ -154,7 +154,7 @@ def _sized(chart) -> dict:
 
 def _with_guess(chart: dict, p: Predict) -> dict:
     """The chart with the reader's guess drawn across it, as a dashed rule that a drag moves."""
-    encode = {p.axis: (alt.X if p.axis == "x" else alt.Y)("guess:Q")}
+    encode = {p.axis: (alt.X if p.axis == "x" else alt.Y)("guess:Q", title=None)}
     rule = alt.Chart(alt.NamedData("guess")).mark_rule(color=concept("ink"), strokeDash=[6, 4], strokeWidth=2).encode(**encode)
     whole = {"$schema", "params", "width", "height", "autosize"}
     inner = {k: v for k, v in chart.items() if k not in whole}

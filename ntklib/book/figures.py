@@ -34,6 +34,13 @@ def concept(name: str) -> alt.ExprRef:
     return alt.ExprRef(f"c_{name}")
 
 
+def series(names: dict, field: str = "what:N", show: bool = True, columns: int = 3) -> alt.Color:
+    """A colour encoding, {what the reader sees: concept}, with its legend on top unless another view shows it."""
+    scale = alt.Scale(domain=list(names), range=[concept(c) for c in names.values()])
+    legend = alt.Legend(title=None, orient="top", labelLimit=0, columns=columns) if show else None
+    return alt.Color(field, scale=scale, legend=legend)
+
+
 def signals(mode: str) -> dict:
     """Vega signals of a theme: {"c_ink": "#1f2328", ...}."""
     return {f"c_{name}": colour for name, colour in PALETTE[mode].items()}
@@ -107,3 +114,11 @@ def matplotlib_style() -> dict:
             "mathtext.fontset": "stix", "text.color": p["ink"], "axes.labelcolor": p["ink"], "axes.edgecolor": p["ink"],
             "xtick.color": p["ink"], "ytick.color": p["ink"], "axes.spines.top": False, "axes.spines.right": False,
             "lines.linewidth": 2.5, "figure.figsize": (6.4, 3.2)}
+
+
+def plane(chart, reach: float = 1.25, **points: dict) -> alt.Chart:
+    """Pixel positions in the plane with equal axes: `plane(chart, tip={"x": "datum.x", "y": "datum.y"})` adds the columns
+    tip_x and tip_y, for encodings with scale=None; the circle of radius `reach` fits the view."""
+    r = f"(min(width, height) / {2 * reach})"
+    pixels = {f"{n}_x": f"width / 2 + {r} * ({p['x']})" for n, p in points.items()}
+    return chart.transform_calculate(**pixels, **{f"{n}_y": f"height / 2 - {r} * ({p['y']})" for n, p in points.items()})

@@ -63,7 +63,7 @@ def _button(text: str, attribute: str) -> str:
 
 
 def _predict(id: str, p) -> str:
-    return (f'<div class="ex-predict"><label for="{id}-guess">{inline(p.question)}</label> '
+    return (f'<div class="ex-predict"><label for="{id}-guess">{inline(p.question)}</label>'
             f'<span class="ex-guess-box"><input type="number" step="any" id="{id}-guess" data-guess disabled autocomplete="off"><span>{esc(p.unit)}</span></span>'
             f'{_button("Reveal", "data-reveal")}{_button("Guess again", "data-again")}<p class="ex-verdict" data-verdict aria-live="polite"></p></div>')
 

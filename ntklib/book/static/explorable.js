@@ -131,14 +131,18 @@ async function render({ model, el }) {
   // ---- numbers -> marks and words ----
   const hidden = () => spec.predict && !guess.open;
   function queue() { queued ||= requestAnimationFrame(() => { queued = 0; draw(); }); }
+  function columns(name) {                      // a table as the reader may see it
+    if (name === "guess") return { guess: Number.isFinite(guess?.value) ? [guess.value] : [] };
+    if (!data[name] || !hidden()) return data[name];
+    return Object.fromEntries(Object.entries(data[name]).map(([c, v]) => [c, spec.predict.columns.includes(c) ? v.map(() => null) : v]));
+  }
   function draw() {
-    const hide = hidden() ? new Set(spec.predict.columns) : new Set();
     for (const { view, tables, last } of views) {
       for (const name of tables) {
-        const cols = name === "guess" ? { guess: Number.isFinite(guess?.value) ? [guess.value] : [] } : data[name];
-        if (!cols || (last[name] && Object.keys(cols).every(c => cols[c] === last[name][c]) && !hide.size)) continue;   // a table that never changes is set once
+        const cols = columns(name);
+        if (last[name] && Object.keys(cols).every(c => cols[c] === last[name][c])) continue;      // a table that never changes is set once
         last[name] = cols;
-        view.data(name, rows(hide.size ? Object.fromEntries(Object.entries(cols).map(([c, v]) => [c, hide.has(c) ? v.map(() => null) : v])) : cols));
+        view.data(name, rows(cols));
       }
       for (const k in shown) if (view.ntkSignals.has(k)) view.signal(k, shown[k]);
       view.run();
@@ -169,6 +173,7 @@ async function render({ model, el }) {
     const p = spec.predict, has = Number.isFinite(guess.value), unit = t => withUnit(t, p.unit);
     $("[data-reveal]").textContent = has ? "Reveal" : "Show without a guess";
     $("[data-reveal]").disabled = !!guess.open;
+    $("[data-again]").style.visibility = has || guess.open ? "" : "hidden";
     $("[data-verdict]").textContent = !guess.open ? "" : has
       ? `You guessed ${unit(number(guess.value, p.format))}; it is ${unit(number(truth, p.format))}: off by ${unit(number(Math.abs(guess.value - truth), p.format))}.`
       : `It is ${unit(number(truth, p.format))}.`;
@@ -249,12 +254,13 @@ async function render({ model, el }) {
     const mine = ++turn, mode = dark() ? "dark" : "light", config = (document.fullscreenElement === root ? spec.zoomed : spec.config)[mode];
     const hosts = plots.map(() => Object.assign(document.createElement("div"), { className: "ex-canvas" }));
     plots.forEach((plot, i) => plot.append(hosts[i]));
-    const made = await Promise.all(spec.views.map((s, i) => embed(hosts[i], s, { mode: "vega", config, renderer: "canvas", actions: false, hover: false, defaultStyle: false, tooltip: false })));
+    const ready = s => ({ ...s, data: (s.data ?? []).map(d => columns(d.name) ? { ...d, values: rows(columns(d.name)) } : d),      // a first frame with numbers
+      signals: (s.signals ?? []).map(g => ({ ...g, ...(g.name in spec.signals[mode] ? { value: spec.signals[mode][g.name] } : {}) })) });
+    const made = await Promise.all(spec.views.map((s, i) => embed(hosts[i], ready(s), { mode: "vega", config, renderer: "canvas", actions: false, hover: false, defaultStyle: false, tooltip: false })));
     if (mine !== turn || stop.signal.aborted) { made.forEach((r, i) => { r.finalize(); hosts[i].remove(); }); return; }
     views.forEach(v => { v.finalize(); v.host.remove(); });
     views = made.map(({ view, finalize }, i) => {
       view.ntkSignals = new Set((spec.views[i].signals ?? []).map(s => s.name));
-      for (const [k, v] of Object.entries(spec.signals[mode])) if (view.ntkSignals.has(k)) view.signal(k, v);
       view.width(plots[i].clientWidth).height(plots[i].clientHeight);
       return { view, finalize, host: hosts[i], last: {}, tables: (spec.views[i].data ?? []).map(d => d.name).filter(n => n === "guess" || n in data) };
     });
