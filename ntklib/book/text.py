@@ -121,4 +121,4 @@ def _linear(e: ElementTree.Element) -> str:
 def _parenthesised(s: str) -> str:
     """`s`, in brackets unless it is one number, one symbol or one word."""
     s = s.strip()
-    return s if re.fullmatch(r"(\d[\d.]*|\w|[A-Za-z]+)[°′″]?|[∘′″]|\(\w+\)", s) else f"({s})"
+    return s if re.fullmatch(r"(\d[\d.]*|\w|[A-Za-z]+)[°′″]?(\^\w)?|[∘′″]|\(\w+\)", s) else f"({s})"
