@@ -83,17 +83,26 @@ def browser():
 
 
 class Visit:
-    """A page under watch. Whatever it asks of another host is refused and kept in `external`; `problems()` lists all that went wrong."""
+    """A page under watch, in a profile of its own: what it asks of another host is refused, and all that goes wrong is kept."""
 
-    def __init__(self, context):
+    def __init__(self, browser, url: str | None = None, settle=True, **options):
         self.external, self.console, self.failed = [], [], []
-        context.route("**/*", self._gate)
-        context.route_web_socket("**/*", self._gate_socket)
-        self.page = page = context.new_page()
+        self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"} | options)
+        self.context.route("**/*", self._gate)
+        self.context.route_web_socket("**/*", self._gate_socket)
+        self.context.add_init_script("""{ const keep = window.layoutShifts = [];
+            new PerformanceObserver(list => list.getEntries().forEach(e => e.hadRecentInput || keep.push(
+                { value: e.value, moved: e.sources.map(s => (s.node?.outerHTML ?? s.node?.textContent ?? "?").slice(0, 90)) })))
+                .observe({ type: "layout-shift", buffered: true }); }""")
+        self.page = page = self.context.new_page()
         page.on("console", lambda m: m.type in ("error", "warning") and self.console.append(f"{m.type}: {m.text}"))
         page.on("pageerror", lambda e: self.console.append(f"uncaught: {e}"))
         page.on("response", lambda r: r.status >= 400 and self.failed.append(f"{r.status} {r.url}"))
         page.on("requestfailed", self._lost)
+        if url:
+            page.goto(url, wait_until="load")
+            if settle and options.get("java_script_enabled", True):
+                self.settle()
 
     def _gate(self, route):
         if urlsplit(route.request.url).hostname in (None, "", "127.0.0.1"):      # ours, file:, data: and blob:
@@ -116,14 +125,18 @@ class Visit:
         """Requests to other hosts, requests that failed, console errors and warnings, uncaught exceptions."""
         return [f"another host: {u}" for u in self.external] + self.failed + self.console
 
+    def shifts(self) -> list[dict]:
+        """What moved without the reader's doing since the page was opened; the values add up to CLS."""
+        return self.page.evaluate("window.layoutShifts")
+
     def settle(self):
         """Scroll to the end and back, so that everything lazy loads, and wait for fonts, formulas and widgets."""
         self.page.evaluate("""async () => {
             const wait = ms => new Promise(done => setTimeout(done, ms));
-            for (let y = 0; y < document.body.scrollHeight; y += 500) { scrollTo(0, y); await wait(20); }
-            await document.fonts.ready;
             await window.MathJax?.startup?.promise;
-            for (let t = 0; t < 100 && document.querySelector("[data-ntk]:not([data-ready])"); t++) await wait(100);
+            for (let y = 0; y < document.body.scrollHeight; y += innerHeight) { scrollTo(0, y); await wait(30); }
+            for (let t = 0; t < 200 && document.querySelector("[data-ntk]:not([data-ready])"); t++) await wait(50);
+            await document.fonts.ready;
             scrollTo(0, 0); await wait(50);
         }""")
         return self
@@ -131,21 +144,15 @@ class Visit:
 
 @pytest.fixture
 def visit(browser):
-    """`visit(url, **options of browser.new_context)`: a new profile, the page loaded and every other host refused."""
-    contexts = []
+    """`visit(url, **options of browser.new_context)` opens a page under watch; see `Visit`."""
+    opened = []
 
-    def go(url: str | None = None, settle=True, **options) -> Visit:
-        options = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"} | options
-        contexts.append(browser.new_context(**options))
-        seen = Visit(contexts[-1])
-        if url:
-            seen.page.goto(url, wait_until="load")
-            if settle and options.get("java_script_enabled", True):
-                seen.settle()
-        return seen
+    def go(url: str | None = None, **options) -> Visit:
+        opened.append(Visit(browser, url, **options))
+        return opened[-1]
     yield go
-    for context in contexts:
-        context.close()
+    for seen in opened:
+        seen.context.close()
 
 
 @pytest.fixture

@@ -58,6 +58,8 @@ def configure(app, config):
 MENDS = [       # (pattern, replacement) over a whole page of sphinx-book-theme 1.2.0
     (r'<i class="(?=[^"]*\bfa-)', '<i aria-hidden="true" class="'),                     # an icon is not a letter to read out
     (r'(<button class="btn search-button-field[^>]*) title="Search" aria-label="Search"', r"\1"),     # its text says so already
+    (r'<div role="list" (?=class="citation-list")', '<div '),         # roles that ARIA withdrew
+    (r'(<div class="citation"[^>]*) role="doc-biblioentry"', r"\1"),
     (r'<div id="pst-primary-sidebar" ', '<div id="pst-primary-sidebar" role="region" aria-label="Book" '),
 ]
 
@@ -129,6 +131,7 @@ def dress(app, page, template, context, doctree):
         (folder(app) / "vega.js").write_text(vega_js(), "utf8")
         context["body"] = TABLE.sub(lambda m: table(app, page, body, m), body)
     context["script_files"] = [s for s in context["script_files"] if not is_widget_state(s)]
+    context["typesets"] = any("mathjax" in str(getattr(s, "filename", "")) for s in context["script_files"])
 
 
 def is_widget_state(script) -> bool:

@@ -11,8 +11,10 @@
       else for (const a of ["tabindex", "role", "aria-label"]) box.removeAttribute(a);
     }
   }
-  addEventListener("load", async () => {
+  addEventListener("DOMContentLoaded", async () => {
     await window.MathJax?.startup?.promise;
+    delete root.dataset.typesetting;
+    if (location.hash && !scrollY) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();   // it has moved
     reach();
     new ResizeObserver(reach).observe(document.querySelector("article") ?? document.body);
   });
