@@ -15,12 +15,12 @@ import altair as alt
 PALETTE = {
     "light": {
         "ink": "#1f2328", "faint": "#d0d7de", "paper": "#ffffff",
-        "linear": "#5d646c", "relu": "#0b64a0", "leaky": "#0a7a5c", "gradient": "#b3400e", "measured": "#8a3f8f",
+        "linear": "#5d646c", "relu": "#0b64a0", "leaky": "#0a7a5c", "gradient": "#b3400e", "measured": "#7d1fd1",
         "sp": "#7a5230", "wn": "#a8326b", "bn": "#856300", "ln": "#4553b8", "gmp": "#00737f",
     },
     "dark": {
         "ink": "#e6e8eb", "faint": "#454b54", "paper": "#14181e",
-        "linear": "#a8b0b9", "relu": "#6cb8f0", "leaky": "#4fd0a7", "gradient": "#f79a63", "measured": "#dd9be0",
+        "linear": "#a8b0b9", "relu": "#6cb8f0", "leaky": "#4fd0a7", "gradient": "#f79a63", "measured": "#b76cf8",
         "sp": "#d0a781", "wn": "#f08bb9", "bn": "#e0b73c", "ln": "#a3b1ff", "gmp": "#45cbd9",
     },
 }

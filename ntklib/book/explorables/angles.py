@@ -8,10 +8,15 @@ import torch
 
 from ntklib import angle_between, angle_map
 from ntklib.book.explorable import Choice, Drag, Explorable, Predict, Slider
-from ntklib.book.figures import concept, plane, series
+from ntklib.book.figures import PALETTE, Still, concept, matplotlib_style, plane, series
 
 DEGREES = np.linspace(0, 180, 91)
 UNITS = 64                              # hidden units drawn, however wide the layer is
+
+
+@cache
+def _at(degrees: float) -> float:
+    return _g(degrees).item()
 
 
 def _g(degrees, slope=0.0) -> np.ndarray:
@@ -43,6 +48,7 @@ def hidden_units(theta: float, width: int, draw: int) -> dict:
     t = torch.tensor(math.radians(theta), dtype=torch.float64)
     inputs = torch.stack([torch.tensor([1.0, 0.0], dtype=torch.float64), torch.stack([t.cos(), t.sin()])])
     hx, hz = torch.relu(inputs @ W.T)
+    measured, exact = math.degrees(angle_between(hx, hz)), _at(theta)
     few = W[:UNITS]
     fires = (few @ inputs.T > 0).sum(1)
 
@@ -59,9 +65,9 @@ def hidden_units(theta: float, width: int, draw: int) -> dict:
         "arrows": {"x": inputs[:, 0].numpy(), "y": inputs[:, 1].numpy(), "turn": [90, 90 - theta], "name": ["x", "z"]},
         "arcs": {"x": np.cos(arcs), "y": np.sin(arcs), "side": [0] * 13 + [1] * 13, "order": range(26)},
         "map": _map(),
-        "now": {"theta": [theta], "exact": _g([theta]), "measured": [math.degrees(angle_between(hx, hz))]},
+        "now": {"theta": [theta], "exact": [exact], "measured": [measured]},
         "apart": float(((hx > 0) != (hz > 0)).double().mean()), "expected": theta / 180,
-        "measured": math.degrees(angle_between(hx, hz)), "exact": _g(theta).item(),
+        "measured": measured, "exact": exact,
     }
 
 
@@ -144,6 +150,40 @@ def one_layer_figure() -> Explorable:
         predict=Predict("Two inputs at a right angle pass one very wide random ReLU layer. What is the angle between its two outputs?",
                         "after", ("g",), "y", "°", ".3g", (0, 180)),
         code="ntklib.angle_map(math.radians({theta}))")
+
+
+# ---- the integral -------------------------------------------------------------------------------------------------
+def wedge_figure(theta: float = 60) -> Still:
+    """Where both units' arguments are positive: the wedge over which the kernel is integrated."""
+    import matplotlib.pyplot as plt
+    from matplotlib.patches import Arc, Wedge
+    p = PALETTE["light"]
+    with plt.rc_context(matplotlib_style()):
+        fig, ax = plt.subplots(figsize=(5.2, 4.4))
+    ax.set(xlim=(-1.35, 1.55), ylim=(-1.2, 1.3), aspect="equal")
+    ax.axis("off")
+    for start, stop, name in ((theta - 90, 90, "relu"), (-90, theta - 90, "gradient"), (90, 90 + theta, "gradient")):
+        ax.add_patch(Wedge((0, 0), 1, start, stop, facecolor=p[name], edgecolor="none", alpha=0.22))
+    for edge in (90, theta - 90):
+        e = np.radians(edge)
+        ax.plot([0, np.cos(e)], [0, np.sin(e)], color=p["relu"], lw=1.5, ls=(0, (4, 3)))
+    for degrees, name in ((0, "$x$"), (theta, "$z$")):
+        end = np.array([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))])
+        ax.annotate("", end * 1.02, (0, 0), arrowprops={"arrowstyle": "-|>", "color": p["ink"], "lw": 2, "mutation_scale": 16})
+        ax.text(*(end * 1.12), name, ha="center", va="center", fontsize=15)
+    ax.add_patch(Arc((0, 0), 0.6, 0.6, theta1=0, theta2=theta, color=p["ink"], lw=1.3))
+    middle = np.radians(theta / 2)
+    ax.text(0.4 * np.cos(middle), 0.4 * np.sin(middle), r"$\theta$", ha="center", va="center", fontsize=14)
+    for at, text, name in ((theta / 2 + 4, "active for both", "relu"), (-90 + theta / 2, "only for $x$", "gradient"), (90 + theta / 2, "only for $z$", "gradient")):
+        x, y = 0.74 * np.cos(np.radians(at)), 0.74 * np.sin(np.radians(at))
+        ax.text(x, y, text, ha="center", va="center", color=p[name], fontsize=12)
+    ax.text(np.cos(np.radians(theta - 90)) * 1.05, np.sin(np.radians(theta - 90)) * 1.05, r"$\varphi=\theta-\frac{\pi}{2}$", va="center", fontsize=13)
+    ax.text(0, 1.08, r"$\varphi=\frac{\pi}{2}$", ha="center", va="bottom", fontsize=13)
+    ax.text(-0.55, -0.45, "silent for both", ha="center", color=p["linear"], fontsize=12)
+    return Still(fig, id="wedge", alt="The plane of the two inputs, divided by the directions of the weights: a wedge from theta minus 90 degrees to "
+                 "90 degrees where a unit is active for both inputs, two wedges of angle theta where it is active for one, and the rest.",
+                 caption="The plane of $x$ and $z$, by the direction $\\varphi$ of a unit's weights. The kernel is the integral over the blue wedge, "
+                         "whose opening is $\\pi-\\theta$; the two orange ones have opening $\\theta$ each.")
 
 
 # ---- finite width -------------------------------------------------------------------------------------------------

@@ -14,16 +14,18 @@ THETA = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 45, 60, 75, 90, 120, 150]
 
 
 @cache
-def _paths(theta: float) -> tuple[list, list]:
-    t = torch.tensor(math.radians(theta), dtype=torch.float64)
-    return ([math.degrees(embedding_angle(t, k)) for k in range(DEPTH + 1)],
-            [math.degrees(gradient_angle(t, k)) for k in range(DEPTH + 1)])
+def _paths(thetas: tuple) -> list:
+    """For each input angle in degrees, the embedding's and the gradient's angle at depths 0 to DEPTH: (n, 2, DEPTH + 1)."""
+    t = torch.tensor(thetas, dtype=torch.float64).deg2rad()
+    both = [torch.stack([f(t, k) for k in range(DEPTH + 1)], dim=1) for f in (embedding_angle, gradient_angle)]
+    return torch.stack(both, dim=1).rad2deg().tolist()
 
 
 def two_fates(theta: float, depth: int) -> dict:
     """Angles in degrees between the embeddings and between the gradients of two inputs at `theta` degrees, for each depth
     up to 50, and the condition number of the two-point tangent kernel at `depth`, with ReLU and without."""
-    embedding, gradient = _paths(theta)
+    thetas = tuple(THETA) if theta in THETA else (theta,)           # the grid in one pass
+    embedding, gradient = _paths(thetas)[thetas.index(theta)]
 
     def kappa(degrees):                                 # eigenvalues in the ratio 1 + cos : 1 - cos
         x = math.tan(math.radians(degrees) / 2) ** 2
