@@ -16,9 +16,11 @@ from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 # a name gets a thin space before "z", not before "("
-_FUNCTION = re.compile(r"(<mi>[a-z]{2,}</mi>)(?=<m(?:i|n|frac|sup|sub|sqrt)\b)")
-# \operatorname gives an operator, whose spacing is wrong for a name
-_NAME = re.compile(r"<mo>([a-z]{2,})</mo>")
+_FUNCTION = re.compile(r"(<mi>[a-z]{2,}\d*</mi>)(?=<m(?:i|n|frac|sup|sub|sqrt)\b)")
+# latex2mathml makes an operator of \operatorname{relu} and five letters of \operatorname{atan2}
+_OPERATOR, _NAME = re.compile(r"\\operatorname\{(\w+)\}"), re.compile(r"<mtext>(\w+)</mtext>")
+# a formula that was typeset is a box of its own, and a line could break between it and its comma
+_TAIL = re.compile(r"(<math(?:(?!</math>).)*</math>[,.;:!?)]+)")
 _RELATIONS = set("=≠<>≤≥≈→↦∈∼≪≫")
 _ARITY = {"mfrac": 2, "msup": 2, "msub": 2, "msubsup": 3, "munder": 2, "mover": 2, "munderover": 3}
 
@@ -27,7 +29,7 @@ _ARITY = {"mfrac": 2, "msup": 2, "msub": 2, "msubsup": 3, "munder": 2, "mover": 
 def mathml(latex: str, display: bool = False) -> str:
     """A formula as a `<math>` element."""
     try:
-        out = convert(latex, display="block" if display else "inline")
+        out = convert(_OPERATOR.sub(r"\\text{\1}", latex), display="block" if display else "inline")
         tree = ElementTree.fromstring(out)
     except Exception as e:                              # the converter's errors do not name the formula
         raise ValueError(f"cannot convert the formula {latex!r}: {type(e).__name__} {e}".rstrip()) from e
@@ -42,12 +44,16 @@ def mathml(latex: str, display: bool = False) -> str:
 
 def html(source: str) -> str:
     """Block HTML of a Markdown text."""
-    return _markdown().render(source).strip()
+    return _keep_together(_markdown().render(source).strip())
 
 
 def inline(source: str) -> str:
     """HTML of a Markdown line, for use inside a paragraph, a label or a table cell."""
-    return _markdown().renderInline(source)
+    return _keep_together(_markdown().renderInline(source))
+
+
+def _keep_together(html: str) -> str:
+    return _TAIL.sub(r'<span style="white-space:nowrap">\1</span>', html)
 
 
 def plain(source: str) -> str:

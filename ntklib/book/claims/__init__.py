@@ -58,7 +58,7 @@ class Chapter:
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """See the module. Texts are Markdown with $maths$; `derivation` is a name such as "symbolic.angle_map"."""
+    """See the module. Texts are Markdown with $maths$; `derivation` is a name like "symbolic.angle_map"."""
 
     id: str
     chapter: Chapter

@@ -107,7 +107,7 @@ def finite_width():
     generator, scatter = torch.Generator().manual_seed(SEED), []
     for m in widths:
         a, b = random_layer(theta, m, 400, generator)
-        found = ((a * b).sum(-1) / (a.norm(dim=-1) * b.norm(dim=-1))).arccos()     # large angles: no digits lost
+        found = ((a * b).sum(-1) / (a.norm(dim=-1) * b.norm(dim=-1))).arccos()     # about 50 degrees
         scatter.append(float(found.std()))
     off = abs(float(found.mean()) - target) / scatter[-1] * sqrt(400)
     assert off < 4, f"the mean angle at width {widths[-1]} is {off:.1f} standard errors from g"
@@ -152,7 +152,8 @@ def below_identity():
     """z - g(z) is positive from 1e-9 to pi, and has all its digits."""
     lost = angles.angle_deficit(SMALL_TO_PI)
     assert bool((lost > 0).all()), f"some angle does not shrink: z - g(z) falls to {float(lost.min()):.3g}"
-    assert float(angles.angle_deficit(torch.zeros((), dtype=torch.float64))) == 0, "the angle 0 does not stay"
+    at_zero = float(angles.angle_deficit(torch.zeros((), dtype=torch.float64)))
+    assert at_zero == 0, f"the angle 0 moved by {at_zero:.3g}"
     with mp.workdps(50):
         truth = [mp.mpf(z) - exact(z) for z in SMALL_TO_PI.tolist()]
         return max(abs(d / t - 1) for d, t in zip(lost.tolist(), truth, strict=True))
@@ -194,7 +195,8 @@ def series():
 def flat_at_pi():
     """pi/2 - g over eps^3/(3 pi), with 50 digits; and the library's own value there."""
     z = pi - 0.01
-    assert abs(float(angles.angle_map(torch.tensor(z, dtype=torch.float64)) - float(exact(z)))) < 1e-15
+    off = abs(float(angles.angle_map(torch.tensor(z, dtype=torch.float64)) - float(exact(z))))
+    assert off < 1e-15, f"the library's g({z:.8g}) is off by {off:.3g}"
     with mp.workdps(50):
         eps = mp.mpf("0.01")
         return abs((mp.pi / 2 - exact(mp.pi - eps)) / (eps**3 / (3 * mp.pi)) - 1)
@@ -217,7 +219,8 @@ def collapse():
     z, generator, width = GRID[1::100], torch.Generator().manual_seed(SEED), 2000
     for _ in range(500):
         z, before = angles.angle_map(z), z
-        assert bool((z < before).all()), "some angle did not shrink"
+        shrunk = float((before - z).min())
+        assert shrunk > 0, f"some angle changed by {-shrunk:.3g} and did not shrink"
     first = torch.randn(width, generator=generator, dtype=torch.float64).relu()
     second = (torch.randn(width, width, generator=generator, dtype=torch.float64) @ first).relu()
     turned = float(angles.angle_between(first, second))
@@ -244,15 +247,17 @@ def leaky():
 
 @claim("angles-float32", of=CHAPTER, verdict="proved", source=BOOK, derivation="angles.angle_between",
        statement=r"In float32 the cosine of every angle below $2^{-12}$, about $0.014^\circ$, is $1$, so "
-                 r"that its arccosine is $0$. The form $2\operatorname{atan2}(\|u-v\|,\|u+v\|)$ keeps such "
-                 "an angle.",
+                 "that its arccosine is $0$. The form "
+                 r"$2\,\operatorname{atan2}(\|u-v\|,\,\|u+v\|)$ keeps such an angle.",
        measures=r"relative error of the atan2 form at $0.01^\circ$", tolerance=1e-6)
 def float32():
     """1 - cos passes half a float32 spacing, 2^-25, just after 2^-12. Then both forms on float32 vectors."""
     with mp.workdps(50):
         edge = mp.mpf(2) ** -12
-        assert 1 - mp.cos(edge) < mp.mpf(2) ** -25 < 1 - mp.cos(edge * (1 + mp.mpf("1e-6")))
+        below, above = (float(2**25 * (1 - mp.cos(t))) for t in (edge, edge * (1 + mp.mpf("1e-6"))))
+    assert below < 1 < above, f"1 - cos in units of 2^-25 is {below:.9f} at 2^-12, and {above:.9f} after it"
     theta = radians(0.01)
     x, y = torch.tensor([[1.0, 0.0], [np.cos(theta), np.sin(theta)]], dtype=torch.float32)
-    assert float((x @ y).arccos()) == 0, "the arccosine kept an angle of 0.01 degrees in float32"
+    kept = float((x @ y).arccos())
+    assert kept == 0, f"the float32 arccosine of 0.01 degrees is {degrees(kept):.3g} degrees, and not 0"
     return abs(float(angles.angle_between(x, y)) / theta - 1)

@@ -5,8 +5,6 @@ from pathlib import Path
 
 from ntklib.book import text
 
-ROOT = Path(__file__).parents[3] / "chapters"       # the book's pages; absent where only ntklib is installed
-
 VERDICTS = {            # verdict: (sign, what it means)
     "proved": ("✓", "derived on its page, and the derivation agrees with an independent computation"),
     "verified": ("≈", "computed by independent means within the tolerance, not derived here"),
@@ -19,12 +17,13 @@ VERDICTS = {            # verdict: (sign, what it means)
 STYLE = """<style>
 .claims { overflow-x: auto; margin: 1rem 0; }
 .claims:focus-visible { outline: 3px solid currentColor; outline-offset: 2px; }
-.claims table { width: 100%; min-width: 44rem; margin: 0; border-collapse: collapse; color: inherit; }
+.claims table { width: 100%; min-width: 38rem; margin: 0; border-collapse: collapse; color: inherit; }
 .claims caption { caption-side: top; padding: .3rem 0; text-align: left; font-weight: 600; color: inherit; }
 .claims :is(th, td) { padding: .5rem .8rem .5rem 0; vertical-align: top; text-align: left; border: 0;
   border-bottom: 1px solid color-mix(in srgb, currentColor 25%, transparent); background: none; }
 .claims :is(th, td) { font-size: .9rem; line-height: 1.45; white-space: normal; }
-.claims tbody th { min-width: 15rem; font-weight: 400; }
+.claims tbody th { font-weight: 400; }
+.claims code { padding: 0; color: inherit; background: none; border: 0; overflow-wrap: anywhere; }
 .claims p { margin: 0 0 .3rem; }
 .claims tr:target > * { box-shadow: inset 0 2px currentColor, inset 0 -2px currentColor; }
 .claims .claim-verdict { white-space: nowrap; font-weight: 600; }
@@ -60,12 +59,14 @@ class Table:
 def link(page: str, anchor: str, words: str) -> str:
     """A link to a page of the book from the notebook that is running: a kernel runs in its notebook's folder.
 
-    On the static page (NTKLIB_STATIC, set by the Sphinx extension) its name ends in .html, in JupyterLab in
-    .ipynb. Without the book's folder there is nothing to link to, and the words stay alone.
+    On the static page (NTKLIB_STATIC, set by the Sphinx extension) a page's name ends in .html, in JupyterLab
+    in .ipynb. In a notebook outside the book there is nothing to link to, and the words stay alone.
     """
-    if not (ROOT / f"{page}.ipynb").exists():
+    here = Path.cwd()
+    root = next((folder for folder in (here, *here.parents) if (folder / f"{page}.ipynb").exists()), None)
+    if root is None:
         return html.escape(words)
-    target = Path(os.path.relpath(ROOT / page, Path.cwd())).as_posix()
+    target = Path(os.path.relpath(root / page, here)).as_posix()
     ending = ".html" if os.environ.get("NTKLIB_STATIC") else ".ipynb"
     return f'<a href="{html.escape(target + ending + anchor)}">{html.escape(words)}</a>'
 
@@ -89,56 +90,55 @@ def _statement(c) -> str:
     return f'<th scope="row">{text.html(c.statement)}{given}</th>'
 
 
-def _source(c, tag: str = "td") -> str:
+def _source(c) -> str:
     s = c.source
     paper = f'<a href="{html.escape(s.url)}">{html.escape(s.paper)}</a>' if s.url else html.escape(s.paper)
-    rest = "".join(f", {text.inline(part)}" for part in (s.version, s.where) if part)
-    return f"<{tag}>{paper}{rest}</{tag.split()[0]}>"
+    return paper + "".join(f", {text.inline(part)}" for part in (s.version, s.where) if part)
 
 
 def _verdict(c) -> str:
     sign = f'<span aria-hidden="true">{VERDICTS[c.verdict][0]}</span>'
-    return f'<td class="claim-verdict">{sign} {c.verdict}</td>'
+    return f'<span class="claim-verdict">{sign} {c.verdict}</span>'
 
 
 def _evidence(c) -> str:
     """What was measured now, and what is allowed; a check that takes minutes is left to `make bench`."""
-    found = "measured by <code>make bench</code>" if c.slow else _power(c.measured)
-    return (f'<td>{text.inline(c.measures)}: {found} '
-            f'<span class="claim-small">allowed: {_power(c.tolerance)}</span></td>')
+    found = "left to <code>make bench</code>" if c.slow else _power(c.measured)
+    found = f"{text.inline(c.measures)}: {found}, allowed {_power(c.tolerance)}"
+    return f'<span class="claim-small">{found}</span>'
 
 
 def _power(x: float) -> str:
-    """One digit, "3·10⁻¹⁶" for the small."""
+    """Three digits, or one and a power of ten: 0.0209, 3·10⁻¹⁶."""
     if x == 0 or 1e-3 <= x < 1e4:
-        return f"{x:.1g}"
+        return f"{x:.3g}"
     digit, exponent = f"{x:.0e}".split("e")
-    return f"{digit}·10<sup>{int(exponent)}</sup>".replace("-", "−")
+    return f"{'' if digit == '1' else digit + '·'}10<sup>−{-int(exponent)}</sup>"
 
 
 def _chapter_row(c) -> str:
-    more = link("ledger", f"#claim-{c.id}", c.id)
-    return f"{_statement(c)}{_source(c)}{_verdict(c)}{_evidence(c)}<td>{more}</td>"
+    more = link("ledger", f"#claim-{c.id}", f"ledger: {c.id}")
+    return (f"{_statement(c)}<td>{_source(c)}</td>"
+            f'<td>{_verdict(c)}{_evidence(c)}<span class="claim-small">{more}</span></td>')
 
 
 def _ledger_row(c) -> str:
     run = c.device if c.seed is None else f"{c.device}, seed {c.seed}"
-    how = f'<code>{html.escape(c.derivation)}</code><span class="claim-small">checked on {run}</span>'
     made = link(c.page, f"#claim-{c.id}", c.id)
-    return f"{_statement(c)}{_source(c)}{_verdict(c)}{_evidence(c)}<td>{how}</td><td>{made}</td>"
+    return (f"{_statement(c)}<td>{_source(c)}</td><td>{_verdict(c)}{_evidence(c)}</td>"
+            f'<td>{made}<span class="claim-small">derived in <code>{html.escape(c.derivation)}</code>, '
+            f"checked on {run}</span></td>")
 
 
 def _errata_row(c) -> str:
     d = c.discrepancy
     cells = "".join(f"<td>{text.html(part)}</td>" for part in (d.prints, d.shows, d.remains))
     more = link("ledger", f"#claim-{c.id}", c.id)
-    source = _source(c, 'th scope="row"')
-    return f"{source}{cells}{_verdict(c)}<td>{more}</td>"
+    return f'<th scope="row">{_source(c)}<span class="claim-small">{_verdict(c)}: {more}</span></th>{cells}'
 
 
 KINDS = {
-    "claims": (("Claim", "Source", "Verdict", "Checked", "In the ledger"), _chapter_row),
-    "ledger": (("Claim", "Source", "Verdict", "Checked", "Derived in ntklib", "Made in"), _ledger_row),
-    "errata": (("Source", "The paper says", "The book finds", "What remains true", "Verdict", "Claim"),
-               _errata_row),
+    "claims": (("Claim", "Source", "Verdict"), _chapter_row),
+    "ledger": (("Claim", "Source", "Verdict", "Where"), _ledger_row),
+    "errata": (("Source", "The paper says", "The book finds", "What remains true"), _errata_row),
 }

@@ -294,7 +294,7 @@ stable = Function(
 The diagonals of the rhombus of $u=x/\|x\|$ and $v=y/\|y\|$ have lengths $2\sin(\theta/2)$ and
 $2\cos(\theta/2)$, so
 
-$$\theta=2\operatorname{atan2}(\|u-v\|,\ \|u+v\|).$$
+$$\theta=2\,\operatorname{atan2}(\|u-v\|,\ \|u+v\|).$$
 
 ```python
 def angle(x, y):

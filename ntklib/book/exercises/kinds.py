@@ -1,5 +1,6 @@
 """The four kinds of exercise and how each is marked. Texts are Markdown with $maths$ (ntklib.book.text)."""
 import math
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,7 +23,7 @@ class Verdict:
         return self.correct
 
     def __repr__(self):
-        return f"{'✓' if self.correct else '✗'} {self.id}: {text.plain(self.message)}"
+        return textwrap.fill(f"{'✓' if self.correct else '✗'} {self.id}: {text.plain(self.message)}", 88)
 
 
 @dataclass(frozen=True)

@@ -177,7 +177,7 @@ function bringToLife(root, spec, model, signal) {
   }, { signal });
 }
 
-function count(root, spec, signal) {
+function count(root, spec, model, signal) {
   const show = () => {
     const n = spec.ids.filter(id => kept.get(id).solved === true).length;
     root.querySelector("[data-count]").textContent = `${n} of ${spec.ids.length}`;
