@@ -7,6 +7,7 @@ PORT    ?= 8000
 SERVE   ?= 1
 ARGS    ?=
 WORKERS ?= 2
+NBVAL   := --nbval --nbval-current-env --nbval-cell-timeout 60 --nbval-sanitize-with tests/nbval_sanitize.cfg
 BIN     := .venv/bin
 READY   := .venv/ready
 
@@ -24,7 +25,7 @@ book: $(READY) ## build the book into _build/html and serve it on this machine (
 	@[ "$(SERVE)" = 0 ] || $(BIN)/python ntklib/book/serve.py _build/html "$(PORT)"
 
 test: $(READY) ## run every test: library, claims, notebooks, pages in a browser
-	@$(BIN)/python -m pytest -m "not slow" -n $(WORKERS) $(ARGS)
+	@$(BIN)/python -m pytest -m "not slow" -n $(WORKERS) --dist loadgroup $(NBVAL) tests ntklib chapters $(ARGS)
 
 lab: $(READY) ## open the chapters in JupyterLab
 	@$(BIN)/jupyter lab --notebook-dir=chapters

@@ -6,11 +6,13 @@ import fcntl
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import threading
 import time
 import urllib.request
+from collections import defaultdict
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -21,25 +23,47 @@ from ntklib.book.serve import serve
 REPO = Path(__file__).parents[1]
 ROOT = Path(os.environ.get("BOOK_ROOT", REPO))
 HTML = ROOT / "_build" / "html"
+NOTEBOOK_LIMIT = 60             # seconds that a reader waits for a whole notebook
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
-            "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome", "/Applications/Chromium.app/Contents/MacOS/Chromium")
+            "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+            "/Applications/Chromium.app/Contents/MacOS/Chromium")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync"]
 
 
+def pytest_configure(config):
+    config.pluginmanager.register(NotebookLimit())
+
+
 def pytest_collection_modifyitems(items):
-    """One worker for all tests of a file (nbval's cells share a kernel), except that each page of the book may go its own way."""
+    """One worker for all tests of a file (a notebook's cells share a kernel), but each page may go its own way."""
     for item in items:
-        group = str(item.path)
-        if "page_name" in getattr(getattr(item, "callspec", None), "params", {}):
-            group += ":" + item.callspec.params["page_name"]
-        item.add_marker(pytest.mark.xdist_group(group))
+        page = getattr(getattr(item, "callspec", None), "params", {}).get("page_name", "")
+        item.add_marker(pytest.mark.xdist_group(f"{item.path}:{page}"))
+
+
+class NotebookLimit:
+    """Fails the cell at which a notebook has run for too long. A plugin, because notebooks are not below tests/."""
+
+    def __init__(self):
+        self.spent = defaultdict(float)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item, call):
+        report = yield
+        if call.when == "call" and item.path.suffix == ".ipynb":
+            self.spent[item.path] += call.duration
+            if report.passed and self.spent[item.path] > NOTEBOOK_LIMIT:
+                report.outcome = "failed"
+                report.longrepr = (f"{item.path.name} has run for {self.spent[item.path]:.0f} s, the limit is "
+                                   f"{NOTEBOOK_LIMIT} s: record the long part, or move it to `make bench`")
+        return report
 
 
 # ---- the book ------------------------------------------------------------------------------------
 @pytest.fixture(scope="session")
-def book(request) -> Path:
-    """The folder of the book's HTML, built by this run: by the first worker that asks, and never while another one reads it."""
+def book() -> Path:
+    """The folder of the book's HTML, built once a run: by the first worker that asks, while the others wait."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid()}-{time.time()}")
     HTML.parent.mkdir(exist_ok=True)
     with open(HTML.parent / ".tests.lock", "a+") as lock:
@@ -47,9 +71,9 @@ def book(request) -> Path:
         lock.seek(0)
         done = json.loads(lock.read() or "{}")
         if done.get("run") != run:
-            made = subprocess.run([Path(sys.executable).with_name("jupyter-book"), "build", "-W", "--keep-going", "-q", ROOT],
-                                  capture_output=True, text=True)
-            done = {"run": run, "code": made.returncode, "log": made.stderr[-4000:] + made.stdout[-1000:]}
+            command = [Path(sys.executable).with_name("jupyter-book"), "build", "-W", "--keep-going", "-q", ROOT]
+            made = subprocess.run(command, capture_output=True, text=True)
+            done = {"run": run, "code": made.returncode, "log": made.stderr[-4000:]}
             lock.truncate(0)
             lock.write(json.dumps(done))
     if done["code"]:
@@ -76,23 +100,26 @@ def browser():
         try:
             chromium = playwright.chromium.launch(executable_path=found, args=FLAGS)
         except Error as e:
-            say = f"no browser: install chromium (Debian: apt install chromium) or run `playwright install chromium` ({e.message.splitlines()[0]})"
+            say = ("no browser: install chromium (Debian: sudo apt install chromium) or run `.venv/bin/playwright "
+                   f"install chromium` ({e.message.splitlines()[0]})")
             (pytest.fail if os.environ.get("CI") else pytest.skip)(say)
         yield chromium
         chromium.close()
 
 
 class Visit:
-    """A page under watch, in a profile of its own: what it asks of another host is refused, and all that goes wrong is kept."""
+    """A page under watch, in a fresh profile: other hosts are refused, and all that goes wrong is kept."""
 
     def __init__(self, browser, url: str | None = None, settle=True, **options):
         self.external, self.console, self.failed = [], [], []
-        self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"} | options)
+        usual = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"}
+        self.context = browser.new_context(**usual | options)
         self.context.route("**/*", self._gate)
         self.context.route_web_socket("**/*", self._gate_socket)
         self.context.add_init_script("""{ const keep = window.layoutShifts = [];
-            new PerformanceObserver(list => list.getEntries().forEach(e => e.hadRecentInput || keep.push(
-                { value: e.value, moved: e.sources.map(s => (s.node?.outerHTML ?? s.node?.textContent ?? "?").slice(0, 90)) })))
+            const name = node => (node?.outerHTML ?? node?.textContent ?? "?").slice(0, 90);
+            new PerformanceObserver(list => list.getEntries().forEach(e => e.hadRecentInput ||
+                keep.push({ value: e.value, moved: e.sources.map(s => name(s.node)) })))
                 .observe({ type: "layout-shift", buffered: true }); }""")
         self.page = page = self.context.new_page()
         page.on("console", lambda m: m.type in ("error", "warning") and self.console.append(f"{m.type}: {m.text}"))
@@ -118,7 +145,7 @@ class Visit:
             self.external.append(socket.url)
 
     def _lost(self, request):
-        if request.url not in self.external and request.failure != "net::ERR_ABORTED":      # aborted: the page was left
+        if request.url not in self.external and request.failure != "net::ERR_ABORTED":      # that page was left
             self.failed.append(f"{request.failure} {request.url}")
 
     def problems(self) -> list[str]:
@@ -135,7 +162,8 @@ class Visit:
             const wait = ms => new Promise(done => setTimeout(done, ms));
             await window.MathJax?.startup?.promise;
             for (let y = 0; y < document.body.scrollHeight; y += innerHeight) { scrollTo(0, y); await wait(30); }
-            for (let t = 0; t < 200 && document.querySelector("[data-ntk]:not([data-ready])"); t++) await wait(50);
+            const waiting = () => document.querySelector("[data-ntk]:not([data-ready])");
+            for (let t = 0; t < 200 && waiting(); t++) await wait(50);
             await document.fonts.ready;
             scrollTo(0, 0); await wait(50);
         }""")
@@ -164,31 +192,23 @@ def page(visit):
 # ---- JupyterLab ----------------------------------------------------------------------------------
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory):
-    """The address of a live JupyterLab on a copy of chapters/: no token, this machine only, every setting the default."""
+    """The address of a live JupyterLab on a copy of chapters/: no token, this machine only, default settings."""
     home = tmp_path_factory.mktemp("lab")
     shutil.copytree(ROOT / "chapters", home / "chapters", ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+    own = {f"JUPYTER_{k}_DIR": str(home / k.lower()) for k in ("CONFIG", "DATA", "RUNTIME")}
+    own |= {f"JUPYTERLAB_{k}_DIR": str(home / k.lower()) for k in ("SETTINGS", "WORKSPACES")}
     port = free_port()
-    env = os.environ | {f"JUPYTER_{k}_DIR": str(home / k.lower()) for k in ("CONFIG", "DATA", "RUNTIME")} | {
-        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"), "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces")}
-    quiet = ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
+    command = [Path(sys.executable).with_name("jupyter-lab"), "--no-browser", "--allow-root",
+               "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--ServerApp.port_retries=0",
+               "--IdentityProvider.token=", f"--ServerApp.root_dir={home / 'chapters'}",
+               "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
     with open(home / "log", "w") as log:
-        server = subprocess.Popen(
-            [Path(sys.executable).with_name("jupyter-lab"), "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1",
-             f"--ServerApp.port={port}", "--ServerApp.port_retries=0", "--IdentityProvider.token=", *quiet,
-             f"--ServerApp.root_dir={home / 'chapters'}"],
-            env=env, stdout=log, stderr=subprocess.STDOUT)
+        server = subprocess.Popen(command, env=os.environ | own, stdout=log, stderr=subprocess.STDOUT)
     url = f"http://127.0.0.1:{port}"
     try:
-        for _ in range(300):
-            if server.poll() is not None:
-                break
-            try:
-                urllib.request.urlopen(f"{url}/api/status", timeout=5)
-                yield url
-                return
-            except OSError:
-                time.sleep(0.2)
-        pytest.fail(f"JupyterLab did not start:\n{(home / 'log').read_text()[-3000:]}", pytrace=False)
+        if not answers(f"{url}/api/status", server, seconds=60):
+            pytest.fail(f"JupyterLab did not start:\n{(home / 'log').read_text()[-3000:]}", pytrace=False)
+        yield url
     finally:
         server.terminate()
         server.wait(20)
@@ -196,7 +216,18 @@ def lab(tmp_path_factory):
 
 def free_port() -> int:
     """A port nobody listens on."""
-    import socket
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
+
+
+def answers(url: str, server: subprocess.Popen, seconds: float) -> bool:
+    """Does `url` answer before the time is over or the server has died?"""
+    end = time.monotonic() + seconds
+    while server.poll() is None and time.monotonic() < end:
+        try:
+            urllib.request.urlopen(url, timeout=5).close()
+            return True
+        except OSError:
+            time.sleep(0.2)
+    return False

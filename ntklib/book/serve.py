@@ -16,20 +16,13 @@ class Handler(SimpleHTTPRequestHandler):
         super().end_headers()
 
 
-class Server(ThreadingHTTPServer):
-    """A second server on a taken port is refused, also where the system would share it."""
-
-    allow_reuse_address = sys.platform != "win32"
-    daemon_threads = True
-
-
-def serve(folder, port: int = 0) -> Server:
-    """A server of `folder` on 127.0.0.1, on `port` or, where that is taken, on a free one; not yet running."""
+def serve(folder, port: int = 0) -> ThreadingHTTPServer:
+    """A server of `folder` on 127.0.0.1, on `port` or, if that is taken, on a free one; not yet running."""
     handler = partial(Handler, directory=str(folder))
     try:
-        return Server(("127.0.0.1", port), handler)
+        return ThreadingHTTPServer(("127.0.0.1", port), handler)
     except OSError:
-        return Server(("127.0.0.1", 0), handler)
+        return ThreadingHTTPServer(("127.0.0.1", 0), handler)
 
 
 if __name__ == "__main__":
