@@ -15,7 +15,7 @@ import altair as alt
 PALETTE = {
     "light": {
         "ink": "#1f2328", "faint": "#d0d7de", "paper": "#ffffff",
-        "linear": "#5d646c", "relu": "#0b64a0", "leaky": "#0a7a5c", "gradient": "#b3400e", "measured": "#7d1fd1",
+        "linear": "#646b74", "relu": "#0b64a0", "leaky": "#066b4e", "gradient": "#b3400e", "measured": "#7d1fd1",
         "sp": "#7a5230", "wn": "#a8326b", "bn": "#856300", "ln": "#4553b8", "gmp": "#00737f",
     },
     "dark": {

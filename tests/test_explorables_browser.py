@@ -1,0 +1,286 @@
+"""Each explorable in a real browser: what a reader's hand does, and that the page shows what `compute` returns."""
+import json
+import random
+import re
+from functools import cache
+
+import nbformat
+import pytest
+
+from ntklib.book.explorables import registry
+
+pytestmark = pytest.mark.browser
+REGISTRY = registry()
+
+
+@cache
+def explorable(id):
+    """Each explorable, made once."""
+    return REGISTRY[id]()
+
+
+@pytest.fixture(scope="module")
+def home(book):
+    """The page on which each explorable stands."""
+    pages = {p.relative_to(book).as_posix(): p.read_text() for p in book.rglob("*.html") if "_static" not in p.parts}
+    return {id: next((name for name, text in pages.items() if f'<figure class="explorable" id="{id}"' in text), None) for id in REGISTRY}
+
+
+@pytest.fixture
+def at(visit, site, home):
+    """`at(id, query)` opens the page of an explorable and waits for it: the visit, and its figure."""
+    def go(id, query="", **options):
+        assert home[id], f"no page shows {id}"
+        seen = visit(f"{site}/{home[id]}#{id}{query}", settle=False, **options)
+        figure = seen.page.locator(f"figure#{id}")
+        figure.scroll_into_view_if_needed()
+        seen.page.wait_for_selector(f"figure#{id}[data-ready='1']")
+        return seen, figure
+    return go
+
+
+def state(figure):
+    return json.loads(figure.get_attribute("data-state"))
+
+
+def shows(figure, text):
+    """The readout, once the frame that it belongs to has been painted."""
+    figure.page.wait_for_function("([id, text]) => document.querySelector(`#${id} [data-readout]`).textContent === text",
+                                  arg=[figure.get_attribute("id"), text], timeout=3000)
+
+
+def expected(e, s, figure):
+    return e.text(s, hidden=bool(e.predict) and figure.locator("[data-reveal]").is_enabled())
+
+
+@pytest.mark.parametrize("id", REGISTRY)
+def test_keyboard_mouse_presets_reset_and_link(id, at):
+    e = explorable(id)
+    seen, figure = at(id)
+    assert state(figure) == e.default
+    shows(figure, expected(e, e.default, figure))
+    for c in e.controls:
+        field = figure.locator(f"[data-control='{c.name}']")
+        assert figure.locator(f"label[for='{field.get_attribute('id')}']").inner_text().strip()
+        before = state(figure)
+        field.focus()
+        seen.page.keyboard.press("ArrowLeft" if state(figure)[c.name] == c.values[-1] else "ArrowRight")
+        after = state(figure)
+        assert after[c.name] != before[c.name], f"{c.name} is dead to the keyboard"
+        assert {k: v for k, v in after.items() if k != c.name} == {k: v for k, v in before.items() if k != c.name}
+        shows(figure, expected(e, after, figure))
+        if field.get_attribute("type") == "range":
+            box = field.bounding_box()
+            seen.page.mouse.click(box["x"] + box["width"] * 0.93, box["y"] + box["height"] / 2)
+            assert state(figure)[c.name] in c.values[-max(2, len(c.values) // 5):], f"{c.name} is dead to the mouse"
+            shows(figure, expected(e, state(figure), figure))
+    for name, preset in e.presets.items():
+        figure.locator(f"[data-preset='{name}']").click()
+        assert state(figure) == preset
+        shows(figure, expected(e, preset, figure))
+    seen.page.wait_for_function("id => location.hash.startsWith(`#${id}?`)", arg=id)
+    link = seen.page.url
+    figure.locator("[data-reset]").click()
+    assert state(figure) == e.default
+    seen.page.wait_for_function("link => location.href !== link", arg=link)
+    assert not seen.problems(), seen.problems()
+
+
+@pytest.mark.parametrize("id", REGISTRY)
+def test_a_link_opens_its_state_and_the_page_shows_what_compute_returns(id, at):
+    e, rng = explorable(id), random.Random(id)
+    wanted = {c.name: rng.choice(c.values) for c in e.controls}
+    seen, figure = at(id, "?" + "&".join(f"{k}={v}" for k, v in wanted.items()))
+    assert state(figure) == wanted
+    shows(figure, e.text(wanted))                                       # a link to a state shows it, prediction or not
+    for _ in range(8):
+        wanted = {c.name: rng.choice(c.values) for c in e.controls}
+        seen.page.evaluate("""([id, state]) => { location.hash = `#${id}?` + new URLSearchParams(state); }""", [id, wanted])
+        seen.page.wait_for_function("([id, s]) => document.querySelector(`#${id}`).dataset.state === s", arg=[id, json.dumps(wanted, separators=(",", ":"))])
+        shows(figure, e.text(wanted))
+    assert not seen.problems(), seen.problems()
+
+
+PAINTED = """id => [...document.querySelectorAll(`#${id} canvas`)].map(c => {
+    const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+    const seen = {};
+    for (let i = 0; i < d.length; i += 4) if (d[i + 3] > 200) { const k = d[i] + "," + d[i + 1] + "," + d[i + 2]; seen[k] = (seen[k] ?? 0) + 1; }
+    return Object.keys(seen).filter(k => seen[k] > 15);
+})"""
+
+
+@pytest.mark.parametrize("id", REGISTRY)
+def test_it_is_painted_and_follows_theme_and_width(id, at):
+    seen, figure = at(id, "?" + "&".join(f"{k}={v}" for k, v in explorable(id).default.items()))       # a link, so that nothing is hidden
+    seen.page.evaluate("document.documentElement.dataset.theme = 'light'")
+    seen.page.wait_for_timeout(400)
+    light = seen.page.evaluate(PAINTED, id)
+    assert len(light) == len(explorable(id).charts)
+    assert all(len(colours) >= 3 for colours in light), light
+    seen.page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    seen.page.wait_for_timeout(400)
+    dark = seen.page.evaluate(PAINTED, id)
+    assert all(set(a) != set(b) for a, b in zip(light, dark, strict=True)), "the theme changes nothing"
+    for width in (380, 1920):
+        seen.page.set_viewport_size({"width": width, "height": 900})
+        seen.page.wait_for_timeout(300)
+        for plot, canvas in zip(figure.locator(".ex-plot").all(), figure.locator("canvas").all(), strict=True):
+            assert abs(plot.bounding_box()["width"] - canvas.bounding_box()["width"]) < 3, width
+    assert not seen.problems(), seen.problems()
+
+
+LATENCY = """async id => {
+    const input = document.querySelector(`#${id} input[type=range]`), times = [], wait = ms => new Promise(done => setTimeout(done, ms));
+    for (let k = 0; k < 60; k++) {
+        input.value = +input.min + (input.max - input.min) * ((k * 7) % 20) / 20;
+        const start = performance.now();
+        input.dispatchEvent(new Event("input", { bubbles: true }));
+        await new Promise(done => requestAnimationFrame(() => { const c = new MessageChannel(); c.port1.onmessage = done; c.port2.postMessage(0); }));
+        times.push(performance.now() - start);
+        await wait(20 + (k * 13) % 16);                                 // at every phase of the display's refresh
+    }
+    return times.sort((a, b) => a - b)[30];
+}"""
+
+
+@pytest.mark.parametrize("id", REGISTRY)
+def test_a_moved_slider_is_painted_within_a_frame(id, at, request):
+    """Median from the event to after the paint, waiting for the display included: under 16 ms. The best of five, because the
+    other worker of the test run has one of the two cores."""
+    seen, _ = at(id)
+    medians = []
+    for _ in range(5):
+        medians.append(seen.page.evaluate(LATENCY, id))
+        if medians[-1] < 16:
+            break
+    request.node.user_properties.append(("latency_ms", round(min(medians), 1)))
+    assert min(medians) < 16, medians
+
+
+@pytest.mark.parametrize(("query", "says"), [
+    ("?theta=93&depth=1", "theta=93, shown at 90"), ("?theta=abc", "theta=abc"), ("?theta=", "theta="), ("?nonsense=1", "nonsense=1")])
+def test_a_link_to_no_state_is_told(query, says, at):
+    _, figure = at("two-fates", query)
+    figure.page.wait_for_function("text => document.querySelector('#two-fates [data-readout]').textContent.includes(text)", arg=says)
+
+
+def test_a_prediction_is_kept_and_the_verdict_speaks_of_its_own_question(at):
+    e = explorable("predict-one-layer")
+    seen, figure = at(e.id)
+    answer = e.run(e.default)["scalar"]["after"][0]
+    text = seen.page.evaluate("() => document.querySelector('#predict-one-layer').innerText + document.querySelector('#predict-one-layer .ex-plots').ariaLabel")
+    assert f"{answer:.1f}" not in text
+    figure.locator("[data-guess]").fill("80")
+    figure.locator("[data-control='theta']").focus()
+    seen.page.keyboard.press("ArrowRight")                              # the slider moves before the reveal ...
+    seen.page.reload()
+    seen.page.wait_for_selector(f"figure#{e.id}[data-ready='1']")
+    assert figure.locator("[data-guess]").input_value() == "80"
+    figure.locator("[data-reveal]").click()
+    assert state(figure) == e.default                                   # ... which returns to the question's own state
+    verdict = figure.locator("[data-verdict]")
+    assert verdict.inner_text() == f"You guessed 80°; it is {answer:.1f}°: off by {80 - answer:.2f}°."
+    figure.locator("[data-preset='Opposite']").click()
+    shows(figure, e.text(e.presets["Opposite"]))
+    assert f"{answer:.1f}" in verdict.inner_text()
+    figure.locator("[data-again]").click()
+    assert verdict.inner_text() == ""
+    shows(figure, e.text(e.presets["Opposite"], hidden=True))
+    assert not seen.problems(), seen.problems()
+
+
+def test_a_drag_moves_the_guess_and_a_mark_moves_its_slider(at):
+    seen, figure = at("predict-one-layer")
+    plot = figure.locator(".ex-plot").bounding_box()
+    seen.page.mouse.move(plot["x"] + 200, plot["y"] + 60)
+    seen.page.mouse.down()
+    seen.page.mouse.move(plot["x"] + 210, plot["y"] + 120)
+    seen.page.mouse.up()
+    assert 60 < float(figure.locator("[data-guess]").input_value()) < 150
+    seen, figure = at("hidden-units")
+    plot = figure.locator(".ex-plot").first.bounding_box()
+    centre = plot["x"] + plot["width"] / 2, plot["y"] + plot["height"] / 2
+    seen.page.mouse.move(centre[0], centre[1] - 60)
+    seen.page.mouse.down()
+    seen.page.mouse.move(centre[0] - 60, centre[1] + 25)
+    seen.page.mouse.up()
+    assert state(figure)["theta"] > 120
+
+
+def test_print_shows_the_default_state_without_controls(at):
+    seen, figure = at("two-fates", "?theta=90&depth=3")
+    seen.page.emulate_media(media="print")
+    assert figure.locator(".ex-still").first.is_visible()
+    assert not figure.locator(".ex-canvas").first.is_visible()
+    assert not figure.locator("[data-control='theta']").is_visible()
+
+
+def test_full_screen_enlarges_the_text(at):
+    seen, figure = at("two-fates")
+    button = figure.locator("[data-fullscreen]")
+    button.click()
+    seen.page.wait_for_function("document.fullscreenElement?.id === 'two-fates'")
+    assert button.inner_text() == "Leave full screen"
+    seen.page.wait_for_timeout(500)
+    assert figure.locator("canvas").bounding_box()["height"] > 350
+    button.click()
+    seen.page.wait_for_function("document.fullscreenElement === null")
+
+
+def test_without_a_kernels_answer_and_storage_it_still_works(at):
+    seen, figure = at("predict-one-layer")
+    seen.page.evaluate("Object.defineProperty(window, 'localStorage', { get() { throw new Error('denied'); } })")
+    figure.locator("[data-guess]").fill("70")
+    figure.locator("[data-reveal]").click()
+    assert "You guessed 70°" in figure.locator("[data-verdict]").inner_text()
+    assert not seen.problems(), seen.problems()
+
+
+# ---- JupyterLab --------------------------------------------------------------------------------------------------
+NOTEBOOK = [
+    "from ntklib.book.explorables import intro, angles\nfig = intro.two_fates_figure()\nfig",
+    "print('STATE', repr(fig.state), fig.text(fig.state))",
+    "fig.state = {'theta': 1, 'depth': 3}",
+    "guess = angles.one_layer_figure()\nguess",
+]
+
+
+def test_a_round_trip_in_jupyterlab(visit, lab):
+    """The slider asks the kernel, the kernel's state follows, a state set in Python moves the slider, and nothing is logged."""
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in NOTEBOOK])
+    nb.metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    seen = visit(f"{lab}/lab", settle=False, viewport={"width": 1400, "height": 2400})
+    page = seen.page
+    saved = page.evaluate("""async content => (await fetch("/api/contents/trip.ipynb", { method: "PUT",
+        headers: { "X-XSRFToken": document.cookie.match(/_xsrf=([^;]*)/)[1] },
+        body: JSON.stringify({ type: "notebook", format: "json", content }) })).status""", nb)
+    assert saved == 201
+    page.goto(f"{lab}/lab/tree/trip.ipynb")
+    cell = page.locator(".jp-Notebook .jp-CodeCell").nth
+    page.get_by_text("| Idle").wait_for(timeout=60000)
+
+    def run(i):
+        cell(i).locator(".jp-InputArea-editor").click()
+        page.keyboard.press("Control+Enter")
+    run(0)
+    page.wait_for_selector("figure#two-fates[data-ready='1']", timeout=60000)
+    figure = page.locator("figure#two-fates")
+    e = explorable("two-fates")
+    assert figure.count() == 1                                          # the widget alone, no static copy beside it
+    shows(figure, e.text())
+    figure.locator("[data-control='depth']").focus()
+    page.keyboard.press("ArrowRight")
+    shows(figure, e.text({"depth": 11}))
+    run(1)
+    page.wait_for_function("document.querySelector('.jp-Notebook')?.innerText.includes('STATE {')")
+    assert "'depth': 11" in cell(1).inner_text()
+    run(2)
+    shows(figure, e.text({"theta": 1, "depth": 3}))
+    assert figure.locator("[data-control='depth']").input_value() == "3"
+    run(3)
+    page.wait_for_selector("figure#predict-one-layer[data-ready='1']", timeout=60000)
+    page.locator("figure#predict-one-layer [data-guess]").fill("75")
+    page.locator("figure#predict-one-layer [data-reveal]").click()
+    assert re.match("You guessed 75°; it is 71.4°", page.locator("figure#predict-one-layer [data-verdict]").inner_text())
+    assert not seen.external, seen.external
+    assert not [c for c in seen.console if "ntk" in c.lower() or "uncaught" in c], seen.console
