@@ -238,7 +238,7 @@ def test_no_answer_makes_check_raise(e, odd):
     assert not verdict
     assert len(verdict.message) >= 20
     assert "0x" not in repr(verdict)
-    assert all(len(line) <= 88 for line in repr(verdict).splitlines())
+    assert all(len(line) <= 76 for line in repr(verdict).splitlines())
 
 
 @pytest.mark.parametrize("value", ["71.44°", 71.44, np.float64(71.44), torch.tensor(71.44),

@@ -30,11 +30,24 @@ def test_a_formula_that_cannot_be_converted_is_refused_by_name(latex):
         text.mathml(latex)
 
 
-def test_a_formula_is_mathml_and_a_name_is_one_identifier():
-    assert "<mi>relu</mi>" in text.mathml(r"\operatorname{relu}(u)")
-    assert "<mi>atan2</mi>" in text.mathml(r"\operatorname{atan2}(u)")
-    assert '<mi>cos</mi><mspace width="0.167em" /><mi>z</mi>' in text.mathml(r"\cos z")
-    assert "mspace" not in text.mathml(r"\cos(z)")
+THIN = '<mspace width="0.167em" />'
+
+
+@pytest.mark.parametrize(("latex", "part"), [
+    (r"\operatorname{relu}(u)", "<mrow><mtext>relu</mtext><mo"),
+    (r"\operatorname{atan2}(u)", "<mtext>atan2</mtext><mo"),
+    (r"\max(t)", "<mtext>max</mtext><mo"), (r"\cos z", f"<mrow><mtext>cos</mtext>{THIN}<mi>z</mi></mrow>"),
+    (r"a\cos(z)", f"<mi>a</mi>{THIN}<mtext>cos</mtext><mo"),
+    (r"(a)\cos z", f")</mo>{THIN}<mtext>cos</mtext>{THIN}<mi>"),
+    (r"\frac12\sin z", f"</mfrac>{THIN}<mtext>sin"), (r"(\sin z", "(</mo><mtext>sin"),
+    (r"1+\sin z", "+</mo><mtext>sin"),
+    (r"\theta_{\text{in}}", "<mrow><mtext>in</mtext></mrow>"),
+])
+def test_a_name_is_one_word_with_space_to_its_operand_alone(latex, part):
+    assert part in text.mathml(latex)
+
+
+def test_a_formula_is_mathml():
     assert 'display="block"' in text.html("$$a=1$$")
     assert 'display="inline"' in text.inline("$a=1$")
 

@@ -15,22 +15,21 @@ from latex2mathml.converter import convert
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-# a name gets a thin space before "z", not before "("
-_FUNCTION = re.compile(r"(<mi>[a-z]{2,}\d*</mi>)(?=<m(?:i|n|frac|sup|sub|sqrt)\b)")
-# latex2mathml makes an operator of \operatorname{relu} and five letters of \operatorname{atan2}
-_OPERATOR, _NAME = re.compile(r"\\operatorname\{(\w+)\}"), re.compile(r"<mtext>(\w+)</mtext>")
+_OPERATOR = re.compile(r"\\operatorname\{(\w+)\}")     # latex2mathml spells its argument out letter by letter
 # a formula that was typeset is a box of its own, and a line could break between it and its comma
 _TAIL = re.compile(r"(<math(?:(?!</math>).)*</math>[,.;:!?)]+)")
 _RELATIONS = set("=≠<>≤≥≈→↦∈∼≪≫")
 _ARITY = {"mfrac": 2, "msup": 2, "msub": 2, "msubsup": 3, "munder": 2, "mover": 2, "munderover": 3}
+_MATHML = "http://www.w3.org/1998/Math/MathML"
+ElementTree.register_namespace("", _MATHML)
 
 
 @cache
 def mathml(latex: str, display: bool = False) -> str:
     """A formula as a `<math>` element."""
     try:
-        out = convert(_OPERATOR.sub(r"\\text{\1}", latex), display="block" if display else "inline")
-        tree = ElementTree.fromstring(out)
+        source = convert(_OPERATOR.sub(r"\\text{\1}", latex), display="block" if display else "inline")
+        tree = ElementTree.fromstring(source)
     except Exception as e:                              # the converter's errors do not name the formula
         raise ValueError(f"cannot convert the formula {latex!r}: {type(e).__name__} {e}".rstrip()) from e
     if any(len(e) != _ARITY.get(_tag(e), len(e)) for e in tree.iter()):
@@ -39,7 +38,31 @@ def mathml(latex: str, display: bool = False) -> str:
     if unknown:
         raise ValueError(f"cannot convert {unknown[0]!r} in the formula {latex!r}: "
                          "write it with commands that latex2mathml knows")
-    return _FUNCTION.sub(r'\1<mspace width="0.167em" />', _NAME.sub(r"<mi>\1</mi>", out))
+    _space_names(tree)
+    return ElementTree.tostring(tree, encoding="unicode")
+
+
+def _space_names(row: ElementTree.Element) -> None:
+    """Set "cos", "relu", "max" as text, with the thin space to an operand that browsers leave out."""
+    before, spaced = None, []
+    for e in row:
+        _space_names(e)
+        if _is_name(e):
+            e.tag = f"{{{_MATHML}}}mtext"
+        if before is not None and _tag(row) not in _ARITY and (
+                (_is_name(before) and _is_operand(e)) or (_is_operand(before, ")]‖") and _is_name(e))):
+            spaced.append(ElementTree.Element(f"{{{_MATHML}}}mspace", width="0.167em"))
+        spaced.append(e)
+        before = e
+    row[:] = spaced
+
+
+def _is_name(e: ElementTree.Element) -> bool:
+    return _tag(e) in ("mi", "mo", "mtext") and bool(re.fullmatch(r"[A-Za-z]\w+", e.text or ""))
+
+
+def _is_operand(e: ElementTree.Element, closing: str = "") -> bool:
+    return _tag(e) not in ("mo", "mspace") or (e.text or " ") in closing
 
 
 def html(source: str) -> str:
@@ -73,7 +96,6 @@ def plain(source: str) -> str:
 def _words(token) -> str:
     if token.type.startswith("math"):
         text = _linear(ElementTree.fromstring(mathml(token.content.strip())))
-        text = re.sub(r"(?<=[\w)])\u2009", " ", text).replace("\u2009", "")      # "β cos", but "(cos"
         return re.sub(r"\s+", " ", text).strip()
     return " " if token.type in ("softbreak", "hardbreak") else token.content
 
@@ -115,8 +137,6 @@ def _linear(e: ElementTree.Element) -> str:
             return ""
         case "mspace":
             return " "
-        case "mi" if len(text) > 1:
-            return f"\u2009{text}"
         case "mo" if text in _RELATIONS:
             return f" {text} "
         case "mo" if text == "\u2061":

@@ -23,7 +23,7 @@ class Verdict:
         return self.correct
 
     def __repr__(self):
-        return textwrap.fill(f"{'✓' if self.correct else '✗'} {self.id}: {text.plain(self.message)}", 88)
+        return textwrap.fill(f"{'✓' if self.correct else '✗'} {self.id}: {text.plain(self.message)}", 76)
 
 
 @dataclass(frozen=True)
