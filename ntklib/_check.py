@@ -4,6 +4,7 @@ Every public function of `ntklib` passes its arguments through one of these; non
 """
 import math
 import numbers
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -65,3 +66,37 @@ def count(k, name: str, least: int = 0) -> int:
     if k < least:
         raise ValueError(f"{name} must be at least {least}, got {k}")
     return int(k)
+
+
+class _Seen(torch.autograd.Function):
+    """The identity on what `check` accepts."""
+
+    @staticmethod
+    def forward(x, check):
+        """Look at the values and hand them on."""
+        x = check(x)
+        return x.view_as(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        """Nothing to keep."""
+
+    @staticmethod
+    def backward(ctx, gradient):
+        """Hand the gradient back."""
+        return gradient, None
+
+    @staticmethod
+    def jvp(ctx, tangent, _):
+        """Hand the tangent on."""
+        return tangent.view_as(tangent)
+
+    @staticmethod
+    def vmap(info, in_dims, x, check):
+        """Check the whole batch at once."""
+        return _Seen.apply(x, check), in_dims[0]
+
+
+def seen(check, x, name: str) -> Tensor:
+    """`check(x, name)`, also under `torch.func.vmap`: there only an autograd Function may look at values."""
+    return _Seen.apply(x, partial(check, name=name))
