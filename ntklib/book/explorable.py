@@ -81,7 +81,7 @@ class Explorable(anywidget.AnyWidget):
         return self._complete(proposal["value"])
 
     def _pushed(self, change):
-        self.send({"state": change["new"], "tables": plain(self.run(change["new"]))})
+        self.send({"state": change["new"], "tables": plain(self.run(change["new"]))})       # set from Python, or asked for below
 
     def _asked(self, _widget, message, _buffers):
         if message == "vega":                               # asked for once a page, not once a widget
@@ -89,7 +89,9 @@ class Explorable(anywidget.AnyWidget):
             return
         try:                                                # every question is answered: the front end waits for it
             state = self._complete(message["ask"])
-            self.send({"state": state, "tables": plain(self.run(state))})
+            if state == self.state:
+                self._pushed({"new": state})
+            self.state = state
         except Exception as e:
             self.send({"error": f"{type(e).__name__}: {e}"})
 
