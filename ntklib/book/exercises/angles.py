@@ -45,7 +45,7 @@ right_angle = Number(
                   "$z=\\pi/2$ into the formula of $g$."),
     ),
     hints=(r"Two terms stand inside the arccosine of $g(z)$. What are $\cos z$ and $\sin z$ at $z=\pi/2$?",
-           r"The first term vanishes, so $\cos g(\pi/2)=\sin(\pi/2)/\pi=1/\pi$."),
+           r"The first term vanishes, so $\cos g(\pi/2)$ is $\sin(\pi/2)/\pi=1/\pi$."),
     praise=r"$\cos g(\pi/2)=1/\pi$: even orthogonal inputs come out positively correlated.",
     solution=rf"""
 At $z=\pi/2$ the term $(\pi-z)\cos z$ vanishes, so $\cos g(\pi/2)=1/\pi$ and
@@ -105,9 +105,9 @@ small_loss = Number(
                  "the series?", tolerance=1e-6),
         Wrong(degrees(THREE**2 / pi), r"The coefficient is $1/(3\pi)$: the cubic term of $\cos g$ is "
                                       r"$z^3/(3\pi)$, and the loss is that divided by $z$.", tolerance=2e-3),
-        Wrong(degrees(THREE**3 / (3 * pi)), r"That is the cubic term of $\cos g(z)=1-z^2/2+z^3/(3\pi)+\dots$ "
-                                            r"To turn it into a loss of angle, divide by $\sin z\approx "
-                                            "z$.", tolerance=1e-5),
+        Wrong(degrees(THREE**3 / (3 * pi)),
+              r"That is the cubic term of the series $1-z^2/2+z^3/(3\pi)+\dots$ of $\cos g(z)$. To turn it into "
+              r"a loss of angle, divide by $\sin z\approx z$.", tolerance=1e-5),
     ),
     hints=(r"Use $g(z)=z-\frac{z^2}{3\pi}-\dots$ with $z$ in radians.",
            rf"$3^\circ={THREE:.5f}$ radians, so the loss is about ${THREE:.5f}^2/(3\pi)$ radians."),
@@ -132,7 +132,7 @@ statements = Multiple(
                "after the layer.", bool((_AFTER.diff() > 0).all()),
                r"The derivative of $\cos g$ is $-(\pi-z)\sin z/\pi$, which is negative inside."),
         Option("Every positive angle gets smaller.", bool((_LOST[1:] > 0).all()),
-               r"$\cos g(z)-\cos z=(\sin z-z\cos z)/\pi$: what is its sign?"),
+               r"$\cos g(z)-\cos z$ is $(\sin z-z\cos z)/\pi$: what is its sign?"),
         Option(r"$g$ has a second fixed point, at $z=\pi$.", _LOST[-1].item() < 1e-9,
                r"At $z=\pi$ the cosine of $g$ is $\sin(\pi)/\pi=0$: opposite inputs become orthogonal."),
         Option("Opposite inputs become orthogonal.", abs(_AFTER[-1].item() - pi / 2) < 1e-12,
@@ -148,7 +148,7 @@ statements = Multiple(
     praise="Increasing, below the identity, one fixed point: this is all that chapter 2 needs to go deep.",
     solution=r"""
 - **Increasing**: $\frac{d}{dz}\cos g=-\frac{(\pi-z)\sin z}{\pi}<0$ on $(0,\pi)$. True.
-- **Every angle shrinks**: $\cos g(z)-\cos z=\frac{\sin z-z\cos z}{\pi}>0$ for $0<z\le\pi$. True.
+- **Every angle shrinks**: $\cos g(z)-\cos z$ is $\frac{\sin z-z\cos z}{\pi}$, positive for $0<z\le\pi$. True.
 - **A fixed point at $\pi$**: no, $g(\pi)=\pi/2$. The only one is $0$, because every other angle shrinks.
 - **Opposite becomes orthogonal**: that same value. True.
 - **Two directions merge**: no, $\cos g(z)=1$ only at $z=0$. Angles tend to $0$ with depth and never reach it.
@@ -196,7 +196,7 @@ leaky = Function(
                 "That is the plain ReLU for every slope: where does $a$ enter?"),
         Mistake(gives(_mean_of_angles),
                 "You averaged *angles*. Expectations are linear, so it is the *cosines* that mix: "
-                r"$\cos g_a=\beta\cos g+(1-\beta)\cos\theta$."),
+                r"$\cos g_a$ is $\beta\cos g+(1-\beta)\cos\theta$."),
         Mistake(gives(_mixed(lambda a: (1 - a) ** 2)),
                 r"The cosine is not normalised: divide by $\mathbb{E}[\sigma_a(u)^2]=(1+a^2)/2$ at the end."),
         Mistake(gives(_mixed(lambda a: 1 - a)),

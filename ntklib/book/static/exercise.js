@@ -142,6 +142,7 @@ function bringToLife(root, spec, model, signal) {
     const head = { true: "✓ Right.", false: "✗ Not yet." }[verdict.correct] ?? "";
     feedback.dataset.verdict = { true: "right", false: "wrong" }[verdict.correct] ?? "note";
     feedback.innerHTML = (head ? `<strong>${head}</strong> ` : "") + verdict.html;
+    if (verdict.html.includes("<math")) globalThis.MathJax?.typesetPromise?.([feedback]);
     text?.setAttribute("aria-invalid", verdict.correct === null);
   }
   function silence() {
