@@ -132,7 +132,7 @@ def image():
 
 
 @claim("angles-increasing", of=CHAPTER, verdict="proved", source=PAPER.at("Proposition A.1"),
-       derivation="symbolic.angle_map_derivative",
+       derivation="symbolic.monotonicity_steps",
        statement=r"$g$ is strictly increasing, with $g'(z)=\frac{(\pi-z)\sin z}{\pi\sin g(z)}$ on $(0,\pi)$.",
        measures="largest relative error of the derivative", tolerance=1e-10)
 def increasing():
@@ -146,7 +146,8 @@ def increasing():
 
 
 @claim("angles-below-identity", of=CHAPTER, verdict="proved", source=PAPER.at("Proposition A.1"),
-       derivation="symbolic.angle_map", statement=r"$g(z)\le z$ on $[0,\pi]$, with equality only at $z=0$.",
+       derivation="symbolic.contraction_steps",
+       statement=r"$g(z)\le z$ on $[0,\pi]$, with equality only at $z=0$.",
        measures="largest relative error of $z-g(z)$", tolerance=2e-14)
 def below_identity():
     """z - g(z) is positive from 1e-9 to pi, and has all its digits."""
@@ -187,7 +188,7 @@ def series():
 
 
 @claim("angles-flat-at-pi", of=CHAPTER, verdict="proved", source=BOOK,
-       derivation="symbolic.angle_map_derivative",
+       derivation="symbolic.antipode_steps",
        statement=r"Near $\pi$ the curve is flat to third order: $g(\pi-\varepsilon)=\frac{\pi}{2}-"
                  r"\frac{\varepsilon^3}{3\pi}+O(\varepsilon^5)$. Nearly opposite inputs come out nearly "
                  "orthogonal.",
@@ -203,7 +204,7 @@ def flat_at_pi():
 
 
 @claim("angles-collapse", of=CHAPTER, verdict="proved", source=PAPER.at("Theorem A.2"),
-       derivation="symbolic.angle_map",
+       derivation="symbolic.contraction_steps",
        statement=r"Applied again and again, $g$ takes every angle down to $0$: for every $z\in(0,\pi]$ the "
                  r"angles $g^{(l)}(z)$ decrease strictly in $l$ and tend to $0$.", seed=SEED,
        discrepancy=Discrepancy(
@@ -229,7 +230,7 @@ def collapse():
     return degrees(float(z.max()))
 
 
-@claim("angles-leaky", of=CHAPTER, verdict="proved", source=BOOK, derivation="symbolic.angle_map",
+@claim("angles-leaky", of=CHAPTER, verdict="proved", source=BOOK, derivation="symbolic.leaky_kernel_steps",
        statement=r"For a leaky ReLU of slope $a$: $\cos g_a=\beta\cos g+(1-\beta)\cos\theta$ with "
                  r"$\beta=\frac{(1-a)^2}{1+a^2}$, which is $1$ for ReLU, $0$ for the identity and $2$ for "
                  "$|t|$.",

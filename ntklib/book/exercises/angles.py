@@ -106,8 +106,8 @@ small_loss = Number(
         Wrong(degrees(THREE**2 / pi), r"The coefficient is $1/(3\pi)$: the cubic term of $\cos g$ is "
                                       r"$z^3/(3\pi)$, and the loss is that divided by $z$.", tolerance=2e-3),
         Wrong(degrees(THREE**3 / (3 * pi)),
-              r"That is the cubic term of the series $1-z^2/2+z^3/(3\pi)+\dots$ of $\cos g(z)$. To turn it into "
-              r"a loss of angle, divide by $\sin z\approx z$.", tolerance=1e-5),
+              r"That is the cubic term of the series $1-z^2/2+z^3/(3\pi)+\dots$ of $\cos g(z)$. To turn it "
+              r"into a loss of angle, divide by $\sin z\approx z$.", tolerance=1e-5),
     ),
     hints=(r"Use $g(z)=z-\frac{z^2}{3\pi}-\dots$ with $z$ in radians.",
            rf"$3^\circ={THREE:.5f}$ radians, so the loss is about ${THREE:.5f}^2/(3\pi)$ radians."),
