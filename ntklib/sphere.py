@@ -50,7 +50,7 @@ def to_angles(w: Float[Tensor, "*batch n"]) -> tuple[Float[Tensor, "*batch"], Fl
     return r.to(w.dtype), _below_full_turn(theta.to(w.dtype))
 
 
-def from_angles(theta: Float[Tensor, "*batch n-1"]) -> Float[Tensor, "*batch n"]:
+def from_angles(theta: Float[Tensor, "*batch m"]) -> Float[Tensor, "*batch m+1"]:
     """The unit vector u_i = cos(theta_i) prod_{k<i} sin(theta_k), u_n = prod_k sin(theta_k), at any angles.
 
     Angles outside [0, pi] are taken as they are (training goes there). Gradients are finite everywhere, also
@@ -64,7 +64,7 @@ def from_angles(theta: Float[Tensor, "*batch n-1"]) -> Float[Tensor, "*batch n"]
     return (_append_one(wide.cos()) * _sine_products(wide)).to(theta.dtype)
 
 
-def metric(theta: Float[Tensor, "*batch n-1"]) -> Float[Tensor, "*batch n-1"]:
+def metric(theta: Float[Tensor, "*batch m"]) -> Float[Tensor, "*batch m"]:
     """The diagonal of M = (du/dtheta)^T (du/dtheta):  M_jj = prod_{k<j} sin^2(theta_k) = u_j^2 + .. + u_n^2.
 
     Its other entries vanish (eq. 18; proved in `ntklib.symbolic.sphere`), so |du|^2 = sum_j M_jj dtheta_j^2.
@@ -76,7 +76,7 @@ def metric(theta: Float[Tensor, "*batch n-1"]) -> Float[Tensor, "*batch n-1"]:
     return _sine_products(theta.double())[..., :-1].square().to(theta.dtype)
 
 
-def jacobian(theta: Float[Tensor, "*batch n-1"]) -> Float[Tensor, "*batch n n-1"]:
+def jacobian(theta: Float[Tensor, "*batch m"]) -> Float[Tensor, "*batch m+1 m"]:
     """du_i/dtheta_j: for i > j u_i with its factor sin(theta_j) turned into cos(theta_j), else
 
     -prod_{k<=j} sin(theta_k) for i = j and 0 for i < j. (The rebuttal's formula divides by sin(theta_j) and
@@ -97,7 +97,7 @@ def jacobian(theta: Float[Tensor, "*batch n-1"]) -> Float[Tensor, "*batch n n-1"
     return (below.tril(-1) - diagonal).to(theta.dtype)
 
 
-def geodesic(u: Float[Tensor, "*batch n"], v: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
+def geodesic(u: Float[Tensor, "*#batch n"], v: Float[Tensor, "*#batch n"]) -> Float[Tensor, "*batch"]:
     """The distance on the sphere between the directions of u and v, in [0, pi]: the angle between them.
 
     Arguments broadcast; their lengths do not matter. Accurate near 0 and pi, where arccos(u.v) is not.
@@ -108,7 +108,7 @@ def geodesic(u: Float[Tensor, "*batch n"], v: Float[Tensor, "*batch n"]) -> Floa
     return angle_between(u, v)
 
 
-def curve_length(theta: Float[Tensor, "*batch n-1"], eps: Float[Tensor, "*batch n-1"], *, rtol: float = 1e-10,
+def curve_length(theta: Float[Tensor, "*#batch m"], eps: Float[Tensor, "*#batch m"], *, rtol: float = 1e-10,
                  with_error: bool = False):
     """Length of t -> u(theta + t eps):  int_0^1 sqrt(sum_j M_jj(theta + t eps) eps_j^2) dt <= |eps|.
 
@@ -141,7 +141,7 @@ def curve_length(theta: Float[Tensor, "*batch n-1"], eps: Float[Tensor, "*batch 
 
 
 def uniform_angles(n: int, dim: int, *, generator: torch.Generator,
-                   dtype: torch.dtype = torch.float64) -> Float[Tensor, "n dim-1"]:
+                   dtype: torch.dtype = torch.float64) -> Float[Tensor, "n m"]:
     """Angles of n directions uniform on the sphere of R^dim, on the device of the generator (Remark 3.5).
 
     Their exact law: independent, p(theta_i) = Gamma((dim-i+1)/2) / (sqrt(pi) Gamma((dim-i)/2)) times

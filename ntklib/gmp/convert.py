@@ -25,11 +25,11 @@ class Geometric(nn.Module):
         super().__init__()
         self.shape = tuple(shape)
 
-    def forward(self, r: Float[Tensor, " m"], latitude: Float[Tensor, "m n-1"]) -> Tensor:
+    def forward(self, r: Float[Tensor, " m"], latitude: Float[Tensor, "m k"]) -> Tensor:
         """The weight: r_i times the unit vector at latitude_i = pi/2 - theta_i."""
         return (r[:, None] * unit(latitude)).to(r.dtype).view(self.shape)
 
-    def right_inverse(self, weight: Tensor) -> tuple[Float[Tensor, " m"], Float[Tensor, "m n-1"]]:
+    def right_inverse(self, weight: Tensor) -> tuple[Float[Tensor, " m"], Float[Tensor, "m k"]]:
         """(r, latitude) of a weight, up to rounding. ValueError for a row that is zero or not finite."""
         wide = torch.float32 if weight.dtype in HALF else weight.dtype
         r, theta = to_angles(weight.detach().flatten(1).double())

@@ -73,12 +73,12 @@ class GmPLayer(KeepsAngles, nn.Module):
             self.point_along(draw)
 
     @property
-    def theta(self) -> Float[Tensor, "count n-1"]:
+    def theta(self) -> Float[Tensor, "count m"]:
         """The angles of `ntklib.sphere`, pi/2 - latitude; assign to set them."""
         return math.pi / 2 - self.latitude
 
     @theta.setter
-    def theta(self, theta: Float[Tensor, "count n-1"]) -> None:
+    def theta(self, theta: Float[Tensor, "count m"]) -> None:
         theta = _check.real_tensor(theta, "theta")
         if theta.shape != self.latitude.shape:
             units, angles = self.latitude.shape

@@ -18,7 +18,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 
-def unit(latitude: Float[Tensor, "*batch units n-1"]) -> Float[Tensor, "*batch units n"]:
+def unit(latitude: Float[Tensor, "*batch units m"]) -> Float[Tensor, "*batch units m+1"]:
     """Unit vectors u_i = sin(phi_i) prod_{k<i} cos(phi_k), u_n = prod_k cos(phi_k) at latitudes pi/2 - theta.
 
     >>> unit(torch.tensor([[0.0, torch.pi / 6]]))
