@@ -23,6 +23,8 @@ STYLE = """<style>
   border-bottom: 1px solid color-mix(in srgb, currentColor 25%, transparent); background: none; }
 .claims :is(th, td) { font-size: .9rem; line-height: 1.45; white-space: normal; }
 .claims tbody th { font-weight: 400; }
+.claims :not(thead) > tr > th { width: 44%; }
+.claims-errata :not(thead) > tr > th { width: 22%; }
 .claims code { padding: 0; color: inherit; background: none; border: 0; overflow-wrap: anywhere; }
 .claims p { margin: 0 0 .3rem; }
 .claims tr:target > * { box-shadow: inset 0 2px currentColor, inset 0 -2px currentColor; }
@@ -50,7 +52,8 @@ class Table:
             caption, label = _caption(self.kind, chapter)
             here = [c for c in self.claims if c.chapter == chapter]
             rows = "".join(f'<tr id="claim-{c.id}">{row(c)}</tr>' for c in here)
-            parts += [f'<div class="claims" role="region" tabindex="0" aria-label="{html.escape(label)}">',
+            parts += [f'<div class="claims claims-{self.kind}" role="region" tabindex="0" '
+                      f'aria-label="{html.escape(label)}">',
                       f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead>",
                       f"<tbody>{rows}</tbody></table></div>"]
         return "".join(parts) + (_legend() if self.kind == "ledger" else "")
@@ -85,9 +88,9 @@ def _legend() -> str:
 
 
 # ---- cells -------------------------------------------------------------------------------------------
-def _statement(c) -> str:
+def _statement(c, more: str = "") -> str:
     given = f'<span class="claim-small">Given: {text.inline(c.hypotheses)}</span>' if c.hypotheses else ""
-    return f'<th scope="row">{text.html(c.statement)}{given}</th>'
+    return f'<th scope="row">{text.html(c.statement)}{given}{more}</th>'
 
 
 def _source(c) -> str:
@@ -124,21 +127,21 @@ def _chapter_row(c) -> str:
 
 def _ledger_row(c) -> str:
     run = c.device if c.seed is None else f"{c.device}, seed {c.seed}"
+    how = (f'<span class="claim-small">Derived by <code>{html.escape(c.derivation)}</code>, '
+           f"checked on {run}.</span>")
     made = link(c.page, f"#claim-{c.id}", c.id)
-    return (f"{_statement(c)}<td>{_source(c)}</td><td>{_verdict(c)}{_evidence(c)}</td>"
-            f'<td>{made}<span class="claim-small">derived in <code>{html.escape(c.derivation)}</code>, '
-            f"checked on {run}</span></td>")
+    return f"{_statement(c, how)}<td>{_source(c)}</td><td>{_verdict(c)}{_evidence(c)}</td><td>{made}</td>"
 
 
 def _errata_row(c) -> str:
     d = c.discrepancy
     cells = "".join(f"<td>{text.html(part)}</td>" for part in (d.prints, d.shows, d.remains))
     more = link("ledger", f"#claim-{c.id}", c.id)
-    return f'<th scope="row">{_source(c)}<span class="claim-small">{_verdict(c)}: {more}</span></th>{cells}'
+    return f'<th scope="row">{_source(c)}<span class="claim-small">{more}: {_verdict(c)}</span></th>{cells}'
 
 
 KINDS = {
     "claims": (("Claim", "Source", "Verdict"), _chapter_row),
-    "ledger": (("Claim", "Source", "Verdict", "Where"), _ledger_row),
+    "ledger": (("Claim", "Source", "Verdict", "Made in"), _ledger_row),
     "errata": (("Source", "The paper says", "The book finds", "What remains true"), _errata_row),
 }
