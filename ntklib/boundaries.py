@@ -179,9 +179,8 @@ def perturb(layer: nn.Module, eps: float | Tensor | Mapping[str, float | Tensor]
     and b, g and v, gamma and beta, or r, lam and the latitudes pi/2 - theta. Raises ValueError for an
     unknown name or a wrong size.
 
-    >>> layer = nn.Linear(2, 1)
-    >>> (perturb(layer, {"bias": 0.5}).bias - layer.bias).item()
-    0.5
+    >>> perturb(nn.LayerNorm(2), {"bias": 0.5}).bias.tolist()
+    [0.5, 0.5]
     """
     moved = copy.deepcopy(layer)
     parameters = dict(moved.named_parameters())

@@ -148,10 +148,11 @@ def test_batch_statistics():
 
 def test_breakpoints_are_where_the_second_difference_is():
     for activation in (nn.ReLU(), nn.LeakyReLU(0.2), nn.PReLU(), nn.ELU(0.5), nn.Hardtanh(-2, 0.5),
-                       nn.ReLU6(), nn.Hardsigmoid(), nn.Hardshrink(0.4), nn.Softshrink(0.3), nn.Threshold(0.1, 5)):
+                       nn.ReLU6(), nn.Hardsigmoid(), nn.Hardshrink(0.4), nn.Softshrink(0.3),
+                       nn.Threshold(0.1, 5)):
         x = torch.arange(-4000, 7001, dtype=f64) / 1000
         z = activation.double()(x).detach()
-        jumps = (z[2:] - 2 * z[1:-1] + z[:-2]).abs() > 1.1e-4       # smooth pieces: < 1e-6
+        jumps = (z[2:] - 2 * z[1:-1] + z[:-2]).abs() > 1.1e-4
         found = sorted({round(t, 2) for t in x[1:-1][jumps].tolist()})
         assert found == pytest.approx(list(breakpoints(activation)), abs=2e-3)
     assert breakpoints("relu") == breakpoints("elu") == (0.0,)

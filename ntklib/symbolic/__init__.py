@@ -3,6 +3,7 @@
 Arguments are sympy expressions; give a slope exactly, as `sympy.Rational(1, 10)` or a symbol. `import ntklib`
 leaves this package alone, so that sympy is loaded only where formulas are wanted.
 """
+from ntklib.symbolic import sphere
 from ntklib.symbolic._step import Step
 from ntklib.symbolic.angles import (
     angle_deficit,
@@ -40,5 +41,6 @@ __all__ = [
     "relu_kernel",
     "relu_kernel_steps",
     "relu_share",
+    "sphere",
     "step_kernel",
 ]
