@@ -95,6 +95,7 @@ class Still:
         figure.savefig(buffer, format="svg", transparent=True, bbox_inches="tight", metadata={"Date": None})
         plt.close(figure)
         self._svg = themed(buffer.getvalue(), id)
+        self._width = figure.get_figwidth() * 96                # CSS pixels: text in a figure is as large as drawn
 
     def __repr__(self):
         return f"Figure {self.id}: {self.alt}"
@@ -102,7 +103,7 @@ class Still:
     def _repr_html_(self):
         from ntklib.book.text import inline
         return (f'<figure class="ntk-still-figure" id="{self.id}" style="{css_variables()}">'
-                f'<div role="img" aria-label="{html.escape(self.alt)}">{self._svg}</div>'
+                f'<div role="img" aria-label="{html.escape(self.alt)}" style="max-width:{self._width:.0f}px;margin:auto">{self._svg}</div>'
                 f"<figcaption>{inline(self.caption)}</figcaption></figure>")
 
 

@@ -55,7 +55,8 @@ def _control(id: str, c) -> str:
         field = (f'<input type="range" id="{cid}" data-control="{c.name}" min="{lo}" max="{hi}" step="{step:.12g}" value="{at}" '
                  f'aria-valuetext="{esc(text)}" autocomplete="off" disabled>')
         shown = f'<output for="{cid}">{esc(text)}</output>'
-    return f'<div class="ex-control" style="--accent:var(--c-{c.concept})">{label}{field}{shown}</div>'
+    chars = 1 + max((len(with_unit(number(v, c.format), c.unit)) for v in c.values), default=0) if s["kind"] == "slider" else 0
+    return f'<div class="ex-control" style="--accent:var(--c-{c.concept});--chars:{chars}">{label}{field}{shown}</div>'
 
 
 def _button(text: str, attribute: str) -> str:

@@ -171,11 +171,12 @@ def wedge_figure(theta: float = 60) -> Still:
         end = np.array([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))])
         ax.annotate("", end * 1.02, (0, 0), arrowprops={"arrowstyle": "-|>", "color": p["ink"], "lw": 2, "mutation_scale": 16})
         ax.text(*(end * 1.12), name, ha="center", va="center", fontsize=15)
-    ax.add_patch(Arc((0, 0), 0.6, 0.6, theta1=0, theta2=theta, color=p["ink"], lw=1.3))
+    ax.add_patch(Arc((0, 0), 0.46, 0.46, theta1=0, theta2=theta, color=p["ink"], lw=1.3))
     middle = np.radians(theta / 2)
-    ax.text(0.4 * np.cos(middle), 0.4 * np.sin(middle), r"$\theta$", ha="center", va="center", fontsize=14)
-    for at, text, name in ((theta / 2 + 4, "active for both", "relu"), (-90 + theta / 2, "only for $x$", "gradient"), (90 + theta / 2, "only for $z$", "gradient")):
-        x, y = 0.74 * np.cos(np.radians(at)), 0.74 * np.sin(np.radians(at))
+    ax.text(0.31 * np.cos(middle), 0.31 * np.sin(middle), r"$\theta$", ha="center", va="center", fontsize=14)
+    for at, far, text, name in ((theta / 2 - 11, 0.7, "active\nfor both", "relu"), (-90 + theta / 2, 0.66, "only\nfor $x$", "gradient"),
+                                (90 + theta / 2, 0.66, "only\nfor $z$", "gradient")):
+        x, y = far * np.cos(np.radians(at)), far * np.sin(np.radians(at))
         ax.text(x, y, text, ha="center", va="center", color=p[name], fontsize=12)
     ax.text(np.cos(np.radians(theta - 90)) * 1.05, np.sin(np.radians(theta - 90)) * 1.05, r"$\varphi=\theta-\frac{\pi}{2}$", va="center", fontsize=13)
     ax.text(0, 1.08, r"$\varphi=\frac{\pi}{2}$", ha="center", va="bottom", fontsize=13)

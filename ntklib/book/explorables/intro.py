@@ -51,7 +51,7 @@ def two_fates_figure() -> Explorable:
     rule = here.mark_rule(color=concept("ink"), strokeDash=[2, 3]).encode(x=x)
     return Explorable(
         two_fates, alt.layer(rule, lines, points).properties(height=320), [
-            Slider("theta", THETA, 5, "angle between the inputs", "θ", "°", concept="linear"),
+            Slider("theta", THETA, 5, "input angle", "θ", "°", concept="linear"),
             Slider("depth", list(range(DEPTH + 1)), 10, "depth", "L")],
         id="two-fates", title="Two similar inputs in a wide ReLU network, as depth grows",
         alt="Line chart of angle against depth. The angle between embeddings falls towards 0 with depth, the angle between "
