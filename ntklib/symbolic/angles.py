@@ -97,7 +97,7 @@ def relu_kernel_steps(z) -> list[Step]:
 # The angle map
 
 def relu_share(slope) -> sp.Expr:
-    """beta = (1 - a)^2 / (1 + a^2), the share of ReLU in a leaky ReLU of slope a; the rest is the identity."""
+    """beta = (1 - a)^2 / (1 + a^2), the share of ReLU in leaky ReLU of slope a; the rest is the identity."""
     return (1 - slope) ** 2 / (1 + sp.sympify(slope) ** 2)
 
 
