@@ -9,6 +9,14 @@ from ntklib.angles import (
 )
 from ntklib.boundaries import Boundary
 from ntklib.gmp import GmPConv1d, GmPConv2d, GmPLinear, InputMeanNorm, from_module, geometric
+from ntklib.kernels import nngp_gram, ntk_gram
+from ntklib.spectrum import (
+    Conditioning,
+    Extremes,
+    condition_number,
+    extreme_eigenvalues,
+    ntk_condition_number,
+)
 from ntklib.sphere import (
     curve_length,
     from_angles,
@@ -21,6 +29,8 @@ from ntklib.sphere import (
 
 __all__ = [
     "Boundary",
+    "Conditioning",
+    "Extremes",
     "GmPConv1d",
     "GmPConv2d",
     "GmPLinear",
@@ -28,8 +38,10 @@ __all__ = [
     "angle_between",
     "angle_deficit",
     "angle_map",
+    "condition_number",
     "curve_length",
     "embedding_angle",
+    "extreme_eigenvalues",
     "from_angles",
     "from_module",
     "geodesic",
@@ -38,6 +50,9 @@ __all__ = [
     "gradient_deficit",
     "jacobian",
     "metric",
+    "nngp_gram",
+    "ntk_condition_number",
+    "ntk_gram",
     "to_angles",
     "uniform_angles",
 ]

@@ -1,0 +1,169 @@
+"""Grams of homogeneous activations: one matrix product, and one function of the angle.
+
+K_ij = (|x_i| |y_j|)^power (top - D(theta_ij)) for a deficit D of `ntklib.duals`. With u = x/|x| and v =
+y/|y|,
+
+    sin^2(theta/2) = |u - v|^2 / 4 = |a|^2 / 4 + |b|^2 / 4 - <a, b> / 2,   a = u - centre, b = v - centre,
+
+is a single product of matrices with two columns more; the closer the points lie round their centre, the less
+of it cancels. Where still too much does, the angle is taken from the two points themselves.
+"""
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from ntklib.angles import angle_between
+from ntklib.interpolant import curve
+from ntklib.tiles import run
+
+# The product leaves an error of eps times |a|^2 + |b|^2: below CLOSE times this, it is worth a closer look.
+# u and v are rounded, to eps: so is every squared chord below TINY.
+CLOSE, TINY = 1e-2, 1e-5
+
+
+class Rays:
+    """The rows of X as lengths and directions."""
+
+    def __init__(self, X: Tensor):
+        largest = X.abs().amax(1, keepdim=True)
+        largest = torch.where(largest > 0, largest, 1)     # squares must not overflow
+        length = torch.linalg.vector_norm(X / largest, dim=1, keepdim=True)
+        self.X, self.length = X, (length * largest)[:, 0]
+        self.unit = X / largest / torch.where(length > 0, length, 1)
+
+
+def half_angles(x: Rays, y: Rays | None, even: bool, use: Callable[[slice, slice, Tensor], None],
+                fix: Callable[[Tensor, Tensor, Tensor], None]) -> None:
+    """Half the angle between every x_i and y_j (x_j without y), in tiles: use(rows, columns, half).
+
+    The pairs that need more care go to `fix` afterwards, as (i, j, theta) in float64. Without y only i >= j
+    are given. `even` takes the angle between lines instead of rays.
+    """
+    same, y = y is None, y or x
+    centre = (x.unit.mean(0) + y.unit.mean(0)) / 2
+    a, b = x.unit - centre, y.unit - centre
+    aa, bb = a.square().sum(1, keepdim=True) / 4, b.square().sum(1, keepdim=True) / 4
+    left, right = torch.cat([a, aa, torch.ones_like(aa)], 1), torch.cat([b / -2, torch.ones_like(bb), bb], 1)
+    tiny = TINY if a.dtype == torch.float64 else 1e-2
+    late = []
+
+    def tile(rows: slice, columns: slice) -> None:
+        square = torch.mm(left[rows], right[columns].T).clamp_(0, 1)
+        low, high = square.aminmax()
+        if min(low, 1 - high) < max(tiny, CLOSE * (aa[rows].max() + bb[columns].max())):
+            error = (CLOSE * (aa[rows] + bb[columns].T)).clamp_(min=tiny)
+            i, j = (torch.minimum(square, 1 - square) < error).nonzero(as_tuple=True)
+            late.append((i + rows.start, j + columns.start))
+        if even:
+            square = torch.minimum(square, 1 - square)
+        use(rows, columns, square.sqrt_().asin_())
+
+    run(tile, len(a), len(b), same, a.device)
+    for i, j in late:
+        keep = (x.length[i] > 0) & (y.length[j] > 0) & ~(same & (i <= j))
+        for p, q in zip(i[keep].split(4096), j[keep].split(4096), strict=True):
+            u, v = x.X[p].double(), y.X[q].double()
+            theta = angle_between(u, v)
+            fix(p, q, torch.minimum(theta, angle_between(u, -v)) if even else theta)
+
+
+def gram(X: Tensor, Y: Tensor | None, s, depth: int, kind: str) -> Tensor:
+    """K, (n, m)."""
+    x, y = Rays(X), None if Y is None else Rays(Y)
+    top, p, q = s.top(depth, kind), x.length ** s.power(depth), (y or x).length ** s.power(depth)
+    unit = bool((p == 1).all() and (q == 1).all())
+
+    def kernel(D: Tensor, i, j) -> Tensor:
+        K = D.neg_().add_(top)
+        return K if unit else K.mul_(p[i, None] if isinstance(i, slice) else p[i]).mul_(q[j])
+
+    K = _fill(x, y, s, depth, kind, kernel)
+    if y is None:
+        K.diagonal().copy_(top * p * p)
+    return K
+
+
+def deficits(X: Tensor, s, depth: int, kind: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """D, (n, n), to full relative accuracy; and i, j and theta of the pairs that lie close, i > j."""
+    nothing = torch.zeros(0, dtype=torch.long, device=X.device)
+    close = [(nothing, nothing, nothing.double())]
+    D = _fill(Rays(X), None, s, depth, kind, lambda D, i, j: D, close)
+    D.diagonal().zero_()
+    return D, *(torch.cat(column) for column in zip(*close, strict=True))
+
+
+def _fill(x: Rays, y: Rays | None, s, depth: int, kind: str, value: Callable, close=None) -> Tensor:
+    """The matrix of value(D_ij, i, j); the list `close` takes the pairs computed one by one."""
+    D, M = curve(s, depth, kind, x.X.dtype), x.X.new_empty(len(x.length), len((y or x).length))
+
+    def use(rows: slice, columns: slice, half: Tensor) -> None:
+        M[rows, columns] = tile = value(D(half), rows, columns)
+        if y is None and rows != columns:
+            M[columns, rows] = tile.T
+        elif y is None:                              # a product need not round alike on both sides
+            M[rows, rows] = tile.tril() + tile.tril(-1).T
+
+    def fix(i: Tensor, j: Tensor, theta: Tensor) -> None:
+        M[i, j] = entry = value(s.deficit(theta, depth, kind), i, j).to(M.dtype)
+        if y is None:
+            M[j, i] = entry
+        if close is not None:
+            close.append((i, j, theta))
+
+    half_angles(x, y, s.even, use, fix)
+    return M
+
+
+class HomogeneousGram(torch.autograd.Function):
+    """`gram` with a backward pass of its own, for tiles are filled in place."""
+
+    @staticmethod
+    def forward(ctx, X, Y, s, depth, kind):
+        """K from X and Y."""
+        ctx.save_for_backward(X, Y)
+        ctx.kernel = s, depth, kind
+        return gram(X, Y, s, depth, kind)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, G):
+        """The gradients of <G, K>."""
+        X, Y = ctx.saved_tensors
+        if Y is None:
+            return _pull_back(G + G.T, X, None, *ctx.kernel), None, None, None, None
+        return (_pull_back(G, X, Y, *ctx.kernel) if ctx.needs_input_grad[0] else None,
+                _pull_back(G.T, Y, X, *ctx.kernel) if ctx.needs_input_grad[1] else None, None, None, None)
+
+
+def _pull_back(G: Tensor, X: Tensor, Y: Tensor | None, s, depth: int, kind: str) -> Tensor:
+    """sum_j G_ij dK_ij/dx_i for K_ij = p_i q_j (top - D), p_i = |x_i|^power, where
+
+    |x_i| dK_ij/dx_i = p_i q_j (D' (v_j - cos theta u_i) / sin theta + power (top - D) u_i).
+    """
+    x, y = Rays(X), None if Y is None else Rays(Y)
+    right, power = y or x, s.power(depth)
+    theta = X.new_zeros(len(x.length), len(right.length))
+
+    def use(rows: slice, columns: slice, half: Tensor) -> None:
+        theta[rows, columns] = 2 * half
+        if y is None:
+            theta[columns, rows] = 2 * half.T
+
+    def fix(i: Tensor, j: Tensor, angle: Tensor) -> None:
+        theta[i, j] = angle.to(theta.dtype)
+        if y is None:
+            theta[j, i] = theta[i, j]
+
+    half_angles(x, y, False, use, fix)
+    if y is None:
+        theta.diagonal().zero_()
+    with torch.enable_grad():
+        D = s.deficit(theta.requires_grad_(), depth, kind)
+        slope, = torch.autograd.grad(D.sum(), theta)
+    theta, D, sin = theta.detach(), D.detach(), theta.detach().sin()
+    G = G * (x.length**power)[:, None] * right.length**power
+    W = torch.where(sin > torch.finfo(sin.dtype).tiny, G * slope / sin, 0)
+    radial = (power * G * (s.top(depth, kind) - D) - W * theta.cos()).sum(1, keepdim=True)
+    length = torch.where(x.length > 0, x.length, 1)[:, None]
+    return (W @ right.unit + radial * x.unit) / length
