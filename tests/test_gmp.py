@@ -431,6 +431,23 @@ def test_bfloat16_from_the_start():
     assert from_module(nn.Linear(5, 3, dtype=torch.bfloat16)).latitude.dtype == torch.float32
 
 
+def test_a_training_step_holds_three_weight_sized_buffers_more_than_nn_linear():
+    """u and P of the forward pass and dL/du: what is as large as the weight, of 1024 x 1024, in a step."""
+    def peak(layer):
+        x = torch.ones(4, 1024)
+        layer(x).sum().backward()
+        layer.zero_grad()
+        with torch.profiler.profile(profile_memory=True) as profile:
+            layer(x).sum().backward()
+        held = [0]
+        for event in profile.profiler.kineto_results.events():
+            if event.name() == "[memory]" and abs(event.nbytes()) > 1024 * 1024 * 3:
+                held.append(held[-1] + event.nbytes())
+        return max(held) / (1024 * 1024 * 4)
+    assert peak(nn.Linear(1024, 1024)) == 1                               # the gradient
+    assert peak(GmPLinear(1024, 1024)) == pytest.approx(4, abs=0.01)
+
+
 def test_meta_device_and_materialising():
     layer = GmPLinear(5, 3, device="meta")
     assert layer(torch.empty(2, 5, device="meta")).shape == (2, 3)

@@ -53,7 +53,9 @@ def _pull(latitude: Tensor, u: Tensor, products: Tensor, g: Tensor) -> Tensor:
 
 def _blocks(*arguments: Tensor):
     """The same rows of each argument, few enough for small temporaries, on a CPU in its cache."""
-    rows = max(1, (2**16 if arguments[0].device.type == "cpu" else 2**22) // arguments[0].shape[-1])
+    whole = arguments[0]
+    entries = max(2**16, whole.numel() // 64) if whole.device.type == "cpu" else 2**22
+    rows = max(1, entries // whole.shape[-1])
     return zip(*(x.flatten(0, -2).split(rows) for x in arguments), strict=True)
 
 
@@ -71,12 +73,13 @@ class _Unit(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx, inputs, output):
         ctx.mark_non_differentiable(output[1])
+        ctx.set_materialize_grads(False)                  # else zeros as large as the weight come in for P
         ctx.save_for_backward(*inputs, *output)
         ctx.save_for_forward(*inputs, *output)
 
     @staticmethod
     def backward(ctx, g, _):
-        return _Pull.apply(*ctx.saved_tensors, g)
+        return None if g is None else _Pull.apply(*ctx.saved_tensors, g)
 
     @staticmethod
     def jvp(ctx, step):
