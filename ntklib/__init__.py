@@ -8,8 +8,12 @@ from ntklib.angles import (
     gradient_deficit,
 )
 from ntklib.boundaries import Boundary
+from ntklib.data import load
+from ntklib.dynamics import Record, predict_flow, predict_gd, train
+from ntklib.empirical import empirical_ntk
 from ntklib.gmp import GmPConv1d, GmPConv2d, GmPLinear, InputMeanNorm, from_module, geometric
 from ntklib.kernels import nngp_gram, ntk_gram
+from ntklib.network import MLP
 from ntklib.spectrum import (
     Conditioning,
     Extremes,
@@ -28,6 +32,7 @@ from ntklib.sphere import (
 )
 
 __all__ = [
+    "MLP",
     "Boundary",
     "Conditioning",
     "Extremes",
@@ -35,12 +40,14 @@ __all__ = [
     "GmPConv2d",
     "GmPLinear",
     "InputMeanNorm",
+    "Record",
     "angle_between",
     "angle_deficit",
     "angle_map",
     "condition_number",
     "curve_length",
     "embedding_angle",
+    "empirical_ntk",
     "extreme_eigenvalues",
     "from_angles",
     "from_module",
@@ -49,10 +56,14 @@ __all__ = [
     "gradient_angle",
     "gradient_deficit",
     "jacobian",
+    "load",
     "metric",
     "nngp_gram",
     "ntk_condition_number",
     "ntk_gram",
+    "predict_flow",
+    "predict_gd",
     "to_angles",
+    "train",
     "uniform_angles",
 ]

@@ -26,6 +26,15 @@ class ReLULike(NamedTuple):
 
     slope: float
 
+    def function(self, u: Tensor) -> Tensor:
+        """s(u)."""
+        return u if self.slope == 1 else torch.nn.functional.leaky_relu(u, self.slope)
+
+    @property
+    def c(self) -> float:
+        """1 / E[s(z)^2]."""
+        return 2 / (1 + self.slope**2)
+
     @property
     def even(self) -> bool:
         """s(-u) = s(u), so that the angles theta and pi - theta are one."""
@@ -65,8 +74,13 @@ class ReLULike(NamedTuple):
 class SquaredReLU(NamedTuple):
     """max(0, u)^2, homogeneous of degree 2: norms are squared at every layer."""
 
+    c: float = 2 / 3
     even: bool = False
     pole: float = math.inf
+
+    def function(self, u: Tensor) -> Tensor:
+        """s(u)."""
+        return torch.relu(u) ** 2
 
     def power(self, depth: int) -> int:
         """As in ReLULike."""

@@ -25,6 +25,11 @@ class Smooth(NamedTuple):
     function: Callable[[Tensor], Tensor]
     closed: Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]] | None = None
 
+    @property
+    def c(self) -> float:
+        """1 / E[s(z)^2]."""
+        return float(self._normaliser(torch.ones(1, dtype=torch.float64)))
+
     def duals(self, qx: Tensor, qy: Tensor, s: Tensor, tol: float) -> tuple[Tensor, Tensor]:
         """c E[s(u) s(v)] and c E[s'(u) s'(v)], (n, m), for variances (n,), (m,) and covariances s (n, m)."""
         c = self._normaliser(qx)

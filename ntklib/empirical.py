@@ -1,0 +1,197 @@
+"""The tangent kernel of a network as it is: K(x, y) = <grad f(x), grad f(y)> over its trainable parameters.
+
+A linear layer z = W a + b adds (<a(x), a(y)> + 1) <delta(x), delta(y)> with delta = df/dz: the Hadamard
+product of two small Grams, so that no gradient with respect to W is ever formed. A layer used several times
+adds all pairs of uses. What is not made of linear layers is differentiated by torch.func, one parameter after
+another.
+"""
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.func import functional_call, jacrev, vmap
+
+from ntklib import _check
+from ntklib.tiles import run
+
+__all__ = ["empirical_ntk"]
+
+ROWS = 2048             # points that go through the network at once
+BUDGET = 2**26          # numbers in a block of a Jacobian
+
+
+class _Use(NamedTuple):
+    """One use of a linear layer: the layer's input (n, p) and df/dz for every output (n, k, q)."""
+
+    weight: nn.Parameter | None
+    bias: nn.Parameter | None
+    a: Tensor
+    delta: Tensor
+
+
+def empirical_ntk(model: nn.Module, X: Float[Tensor, "n ..."], Y: Float[Tensor, "m ..."] | None = None, *,
+                  trace: bool = False) -> Float[Tensor, "n m"] | Float[Tensor, "n m k k"]:
+    """Tangent kernel K(x, y) = sum_p df(x)/dp df(y)/dp of `model`, over its parameters with requires_grad.
+
+    X is (n, ...), Y (m, ...), of the parameters' dtype and device; model maps (n, ...) to (n,) or (n, k). The
+    result is (n, m) for one output and (n, m, k, k) for k; `trace` sums over the outputs, to (n, m). Freeze
+    all but the first layer to get trained="first" of `ntk_gram`.
+
+    Linear layers cost n^2 width and never store a Jacobian; everything else goes through torch.func. Raises
+    ValueError for models that mix the points of a batch (batch normalisation in training) or are random
+    (dropout in training), by name, and where there is nothing to train; TypeError for mixed dtypes or
+    devices.
+
+    >>> model = nn.Linear(2, 1, bias=True, dtype=torch.float64)
+    >>> empirical_ntk(model, torch.tensor([[1., 2.], [3., 0.]], dtype=torch.float64))   # <x, y> + 1
+    tensor([[ 6.,  4.],
+            [ 4., 10.]], dtype=torch.float64)
+
+    Source: Jacot, Gabriel and Hongler (2018), section 4; Novak, Sohl-Dickstein and Schoenholz (2022).
+    """
+    trained = _trainable(model)
+    for Z, name in ((X, "X"), (Y, "Y")):
+        if Z is not None:
+            _check.real_tensor(Z, name)
+            _check.alike(Z, trained[0], f"{name} and the model")
+    _refuse_mixing(model, X)
+    with torch.enable_grad():
+        if _layerwise(model, trained, X[:1]):
+            K = _hadamard(_uses(model, X), None if Y is None else _uses(model, Y), trace)
+        else:
+            K = _contract(model, X, X if Y is None else Y, trace)
+    return K[:, :, 0, 0] if K.ndim == 4 and K.shape[-1] == 1 else K
+
+
+# Layer by layer
+
+def _uses(model: nn.Module, X: Tensor) -> list[_Use]:
+    """Every use of a linear layer with a trainable parameter, for all points."""
+    blocks = [_uses_of_block(model, x) for x in X.split(ROWS)]
+    return [_Use(*uses[0][:2], torch.cat([u.a for u in uses]), torch.cat([u.delta for u in uses]))
+            for uses in zip(*blocks, strict=True)]
+
+
+def _uses_of_block(model: nn.Module, X: Tensor) -> list[_Use]:
+    seen = []
+    hooks = [m.register_forward_hook(lambda m, inputs, z: seen.append((m, inputs[0], z)))
+             for m in model.modules()
+             if isinstance(m, nn.Linear) and any(p.requires_grad for p in m.parameters())]
+    try:
+        f = _outputs(model, X)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    z = [z for _, _, z in seen]
+    deltas = [torch.autograd.grad(f[:, k].sum(), z, retain_graph=k + 1 < f.shape[1], allow_unused=True)
+              for k in range(f.shape[1])]
+    return [_Use(m.weight if m.weight.requires_grad else None,
+                 m.bias if m.bias is not None and m.bias.requires_grad else None, a.detach(),
+                 torch.stack([torch.zeros_like(z) if d is None else d for d in delta], 1))
+            for (m, a, z), delta in zip(seen, zip(*deltas, strict=True), strict=True)]
+
+
+def _hadamard(left: list[_Use], right: list[_Use] | None, trace: bool) -> Tensor:
+    """sum over parameters, and over pairs of uses of each, of <a, a'> <delta, delta'>."""
+    same, right = right is None, left if right is None else right
+    pairs = [(u, v, u.weight is not None and u.weight is v.weight, u.bias is not None and u.bias is v.bias)
+             for u in left for v in right]
+    pairs = [pair for pair in pairs if pair[2] or pair[3]]
+    n, k, m = *left[0].delta.shape[:2], len(right[0].a)
+    K = left[0].a.new_empty((n, m) if trace or k == 1 else (n, m, k, k))
+
+    def tile(i: slice, j: slice) -> None:
+        total = K.new_zeros(len(left[0].a[i]), len(right[0].a[j]), *K.shape[2:])
+        for u, v, weight, bias in pairs:
+            inner = u.a[i] @ v.a[j].T if weight else K.new_zeros(total.shape[:2])
+            inner = inner.add_(1) if bias else inner
+            p, q = u.delta[i], v.delta[j]
+            if K.ndim == 2:
+                total.addcmul_(inner, p.flatten(1) @ q.flatten(1).T)
+            else:
+                outer = (p.flatten(0, 1) @ q.flatten(0, 1).T).reshape(len(p), k, len(q), k)
+                total.addcmul_(inner[..., None, None], outer.transpose(1, 2))
+        K[i, j] = total
+        if same and i != j:
+            K[j, i] = total.transpose(0, 1) if K.ndim == 2 else total.permute(1, 0, 3, 2)
+
+    run(tile, n, m, same, K.device)
+    return K
+
+
+def _layerwise(model: nn.Module, trained: list[nn.Parameter], x: Tensor) -> bool:
+    """Whether linear layers, used as layers, are all that holds trainable parameters: tried on one point."""
+    owners = [m for m in model.modules() if any(p.requires_grad for p in m.parameters(recurse=False))]
+    if not all(type(m) is nn.Linear for m in owners):
+        return False
+    uses = _uses_of_block(model, x)
+    if not all(u.a.ndim == 2 and u.delta.ndim == 3 and len(u.a) == len(u.delta) == 1 for u in uses):
+        return False
+    f = _outputs(model, x)
+    true = torch.autograd.grad(f.sum(), trained, allow_unused=True)
+    for p, gradient in zip(trained, true, strict=True):
+        found = torch.zeros_like(p)
+        for u in uses:
+            found += u.delta.sum(1).T @ u.a if u.weight is p else u.delta.sum((0, 1)) if u.bias is p else 0
+        found = found if gradient is None else found - gradient
+        size = 0. if gradient is None else float(gradient.abs().max())
+        if float(found.abs().max()) > 1e3 * torch.finfo(p.dtype).eps * size:
+            return False
+    return True
+
+
+# Any module
+
+def _contract(model: nn.Module, X: Tensor, Y: Tensor, trace: bool) -> Tensor:
+    """Jacobians by torch.func, of one parameter and some points at a time."""
+    parameters = {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
+    k = _outputs(model, X[:1]).shape[1]
+    K = X.new_zeros((len(X), len(Y)) if trace else (len(X), len(Y), k, k))
+    for name, p in parameters.items():
+        def of_point(q, x, name=name):
+            return functional_call(model, {**parameters, name: q}, (x[None],)).reshape(-1)
+
+        jacobian = vmap(jacrev(of_point), (None, 0))
+        rows = max(1, BUDGET // (k * p.numel()))
+        for i in range(0, len(X), rows):
+            left = jacobian(p, X[i:i + rows]).flatten(2)
+            for j in range(0, len(Y), rows):
+                right = left if Y is X and i == j else jacobian(p, Y[j:j + rows]).flatten(2)
+                product = torch.einsum("akp,bkp->ab" if trace else "akp,blp->abkl", left, right)
+                K[i:i + rows, j:j + rows] += product
+    return K
+
+
+# What it can and cannot take
+
+def _outputs(model: nn.Module, X: Tensor) -> Tensor:
+    f = model(X)
+    if not isinstance(f, Tensor) or f.ndim not in (1, 2) or len(f) != len(X):
+        got = tuple(f.shape) if isinstance(f, Tensor) else type(f).__name__
+        raise ValueError(f"the model must map ({len(X)}, ...) to ({len(X)},) or ({len(X)}, k), got {got}")
+    return f[:, None] if f.ndim == 1 else f
+
+
+def _trainable(model: nn.Module) -> list[nn.Parameter]:
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+    trained = [p for p in model.parameters() if p.requires_grad]
+    if not trained:
+        raise ValueError("no parameter of the model has requires_grad, and its tangent kernel is zero: unfreeze some")
+    return trained
+
+
+def _refuse_mixing(model: nn.Module, X: Tensor) -> None:
+    for name, m in model.named_modules():
+        batch = isinstance(m, nn.modules.batchnorm._BatchNorm) and (m.training or not m.track_running_stats)
+        if batch or (isinstance(m, nn.modules.dropout._DropoutNd) and m.training and m.p > 0):
+            why = "mixes the points of a batch" if batch else "is random"
+            raise ValueError(f"{name or 'the model'} ({type(m).__name__}) {why} in training mode: a "
+                             "point has no gradient of its own. Call model.eval() first")
+    if len(X) > 1:
+        with torch.no_grad():
+            alone, together = _outputs(model, X[:1]), _outputs(model, X[:2])[:1]
+        if not torch.allclose(alone, together, rtol=1e-3, atol=1e-3 * float(together.abs().max())):
+            raise ValueError(f"what {type(model).__name__} makes of a point depends on the rest of the batch: a "
+                             "point has no gradient of its own")
