@@ -129,31 +129,31 @@ def test_it_is_painted_and_follows_theme_and_width(id, at):
     assert not seen.problems(), seen.problems()
 
 
-LATENCY = """async id => {
-    const input = document.querySelector(`#${id} input[type=range]`), times = [], wait = ms => new Promise(done => setTimeout(done, ms));
-    for (let k = 0; k < 60; k++) {
-        input.value = +input.min + (input.max - input.min) * ((k * 7) % 20) / 20;
-        const start = performance.now();
-        input.dispatchEvent(new Event("input", { bubbles: true }));
-        await new Promise(done => requestAnimationFrame(() => { const c = new MessageChannel(); c.port1.onmessage = done; c.port2.postMessage(0); }));
-        times.push(performance.now() - start);
-        await wait(20 + (k * 13) % 16);                                 // at every phase of the display's refresh
-    }
-    return times.sort((a, b) => a - b)[30];
+STOPWATCH = """id => {
+    const times = window.times = [];
+    document.querySelector(`#${id} input[type=range]`).addEventListener("input", event => requestAnimationFrame(() => {
+        const painted = new MessageChannel();
+        painted.port1.onmessage = () => times.push(performance.now() - event.timeStamp);
+        painted.port2.postMessage(0);
+    }));
 }"""
 
 
 @pytest.mark.parametrize("id", REGISTRY)
-def test_a_moved_slider_is_painted_within_a_frame(id, at, request):
-    """Median from the event to after the paint, waiting for the display included: under 16 ms. The best of five, because the
-    other worker of the test run has one of the two cores."""
-    seen, _ = at(id)
+def test_a_moved_slider_is_painted_within_a_frame(id, at, record_property):
+    """Median time from a key press to after the paint, under 16 ms. Up to five rounds of 30: the other worker of the test run
+    may be using the cores."""
+    seen, figure = at(id)
+    seen.page.evaluate(STOPWATCH, id)
+    figure.locator("input[type=range]").first.focus()
     medians = []
-    for _ in range(5):
-        medians.append(seen.page.evaluate(LATENCY, id))
-        if medians[-1] < 16:
-            break
-    request.node.user_properties.append(("latency_ms", round(min(medians), 1)))
+    while not medians or (min(medians) >= 16 and len(medians) < 5):
+        seen.page.evaluate("times.length = 0")
+        for k in range(30):
+            seen.page.keyboard.press("ArrowRight" if k // 5 % 2 else "ArrowLeft")
+            seen.page.wait_for_timeout(15 + 7 * k % 16)                 # at every phase of the display's refresh
+        medians.append(seen.page.evaluate("times.sort((a, b) => a - b)[times.length >> 1]"))
+    record_property("latency_ms", round(min(medians), 1))
     assert min(medians) < 16, medians
 
 

@@ -88,12 +88,12 @@ def hidden_units_figure() -> Explorable:
     ring = dots.mark_circle(size=42, opacity=1).encode(x=alt.X("dot_x:Q", **raw), y=alt.Y("dot_y:Q", **raw), color=colour)
     arcs = plane(alt.Chart(alt.NamedData("arcs")), arc={"x": "datum.x", "y": "datum.y"}).mark_line(
         strokeWidth=4, color=concept("gradient")).encode(x=alt.X("arc_x:Q", **raw), y=alt.Y("arc_y:Q", **raw), detail="side:N", order="order:Q")
-    circle = alt.layer(arcs, ring, shafts, heads, names).properties(height=300, title="inputs, and the units' directions")
+    circle = alt.layer(arcs, ring, shafts, heads, names).properties(height=300, title="directions: inputs and units")
 
-    h = alt.Scale(domain=[0, 3.5])
+    h = {"scale": alt.Scale(domain=[0, 3.5]), "axis": alt.Axis(values=[0, 1, 2, 3])}
     answers = alt.Chart(alt.NamedData("units")).transform_filter("datum.kind != ''").mark_circle(size=42, opacity=0.85, clip=True).encode(
-        x=alt.X("hx:Q", title="unit's answer to x", scale=h), y=alt.Y("hz:Q", title="unit's answer to z", scale=h),
-        color=series(kinds, "kind:N", show=False)).properties(height=300, title="each dot is a hidden unit")
+        x=alt.X("hx:Q", title="unit's answer to x", **h), y=alt.Y("hz:Q", title="unit's answer to z", **h),
+        color=series(kinds, "kind:N", show=False)).properties(height=300, title="answers: each dot a unit")
 
     x, y = _axes()
     curve = alt.Chart(alt.NamedData("map")).mark_line(color=concept("relu"), strokeWidth=3).encode(x=x, y=y)
@@ -102,19 +102,19 @@ def hidden_units_figure() -> Explorable:
     rule = now.mark_rule(color=concept("faint")).encode(x=x)
     exact = now.mark_point(size=130, color=concept("relu"), filled=True, opacity=1).encode(x=x, y="exact:Q")
     measured = now.mark_point(size=150, shape="diamond", filled=True, opacity=1, color=concept("measured")).encode(x=x, y="measured:Q")
-    right = alt.layer(rule, same, curve, exact, measured).properties(height=300, title="the layer's output")
+    right = alt.layer(rule, same, curve, exact, measured).properties(height=300, title="output of the layer")
     return Explorable(
         hidden_units, [circle, answers, right], [
             Slider("theta", list(range(0, 181, 5)), 60, "input angle", "θ", "°"),
             Choice("width", {m: f"{m} units" for m in (16, 64, 256, 1024)}, 64, "width", "m", concept="measured"),
             Slider("draw", [1, 2, 3, 4], 1, "random draw")],
         id="hidden-units", title="Two inputs and the random hidden units that tell them apart",
-        alt="Three linked views. Left: two input arrows in a circle of hidden-unit directions, with two orange arcs of the angle "
+        alt="Three linked views. Directions: two input arrows in a circle of hidden-unit directions, with two orange arcs of the angle "
             "between the inputs that hold the units active for exactly one input. Middle: a scatter of each unit's two answers. "
-            "Right: the curve g below the diagonal, with the angle measured on this layer.",
-        caption="*Left*: drag the arrow $z$, or use the slider. A unit is a dot in the direction of its weights; it fires for an "
+            "Output: the curve g below the diagonal, with the angle measured on this layer.",
+        caption="*Directions*: drag the arrow $z$, or use the slider. A unit is a dot in the direction of its weights; it fires for an "
                 "input within 90° of it, so only the units on the two orange arcs, a fraction $\\theta/\\pi$ of all, answer "
-                "one input and not the other. *Middle*: the same units by their two answers: those lie on the axes. *Right*: the angle between the "
+                "one input and not the other. *Answers*: the same units by what they return; those lie on the axes. *Output*: the angle between the "
                 "layer's two outputs, measured (purple) and as $m\\to\\infty$ (blue); the dashed line is a layer without ReLU. "
                 "At most 64 units are drawn; the measured angle uses all $m$.",
         readout="θ = {theta}°: {apart:.1%} of the units tell the inputs apart (expected {expected:.1%}). "
