@@ -90,7 +90,12 @@ def test_an_even_grid_is_a_plain_range_and_another_one_a_range_over_its_indices(
 # ---- words -------------------------------------------------------------------------------------------------------
 def test_numbers_read_as_a_person_writes_them():
     assert [number(v, s) for v, s in [(0.5, ""), (-1.25, ".1f"), (1e-9, ".3g"), (2.5e7, ".1e"), (None, ".1f"), (float("nan"), ""), ("x", ".1f"), (0.256, ".1%")]] \
-        == ["0.5", "−1.2", "1×10⁻⁹", "2.5×10⁷", "–", "–", "x", "25.6%"]
+        == ["0.5", "−1.3", "1×10⁻⁹", "2.5×10⁷", "–", "–", "x", "25.6%"]
+
+
+def test_an_exact_tie_is_rounded_as_the_page_rounds_it():
+    assert [number(v, s) for v, s in [(6.25, ".1f"), (-6.25, ".1f"), (0.0625, ".1%"), (2.5, ".1g"), (1.25, ".1e"), (0.5, ".0f"), (1e22, ".3g"), (0.0, ".2f"), (1e30, ".0f")]] \
+        == ["6.3", "−6.3", "6.3%", "3", "1.3×10⁰", "1", "1×10²²", "0.00", f"{1e30:.0f}"]
 
 
 def test_a_name_without_a_value_stays_visible():

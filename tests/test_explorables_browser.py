@@ -96,7 +96,7 @@ def test_a_link_opens_its_state_and_the_page_shows_what_compute_returns(id, at):
     for _ in range(8):
         wanted = {c.name: rng.choice(c.values) for c in e.controls}
         seen.page.evaluate("""([id, state]) => { location.hash = `#${id}?` + new URLSearchParams(state); }""", [id, wanted])
-        seen.page.wait_for_function("([id, s]) => document.querySelector(`#${id}`).dataset.state === s", arg=[id, json.dumps(wanted, separators=(",", ":"))])
+        seen.page.wait_for_function("([id, s]) => document.querySelector(`#${id}`).dataset.state === JSON.stringify(s)", arg=[id, wanted])
         shows(figure, e.text(wanted))
     assert not seen.problems(), seen.problems()
 
@@ -189,16 +189,21 @@ def test_a_prediction_is_kept_and_the_verdict_speaks_of_its_own_question(at):
     assert not seen.problems(), seen.problems()
 
 
+def box_of(plot):
+    plot.evaluate("node => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
+    return plot.bounding_box()
+
+
 def test_a_drag_moves_the_guess_and_a_mark_moves_its_slider(at):
     seen, figure = at("predict-one-layer")
-    plot = figure.locator(".ex-plot").bounding_box()
+    plot = box_of(figure.locator(".ex-plot"))
     seen.page.mouse.move(plot["x"] + 200, plot["y"] + 60)
     seen.page.mouse.down()
     seen.page.mouse.move(plot["x"] + 210, plot["y"] + 120)
     seen.page.mouse.up()
     assert 60 < float(figure.locator("[data-guess]").input_value()) < 150
     seen, figure = at("hidden-units")
-    plot = figure.locator(".ex-plot").first.bounding_box()
+    plot = box_of(figure.locator(".ex-plot").first)
     centre = plot["x"] + plot["width"] / 2, plot["y"] + plot["height"] / 2
     seen.page.mouse.move(centre[0], centre[1] - 60)
     seen.page.mouse.down()

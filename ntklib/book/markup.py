@@ -4,11 +4,14 @@ The front end (static/explorable.js) only brings it to life; nothing moves when 
 """
 import html
 import json
+import math
+from decimal import ROUND_HALF_UP, Context, Decimal
 
 from ntklib.book.figures import css_variables
 from ntklib.book.text import inline
 
 esc = html.escape
+_WIDE = Context(prec=800)              # digits enough for any float to be rounded exactly
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
@@ -18,11 +21,20 @@ def number(v, spec: str = "") -> str:
         return "–"
     if not isinstance(v, int | float):
         return str(v)
-    s = format(float(v), spec or ".6g")
+    s = _format(float(v), spec or ".6g")
     if "e" in s:
         mantissa, exponent = s.split("e")
         s = f"{mantissa}×10{str(int(exponent)).translate(_SUPERSCRIPT)}"
     return s.replace("-", "−")
+
+
+def _format(v: float, spec: str) -> str:
+    """`format`, but an exact tie is rounded away from zero, as JavaScript does it: 6.25 to one place is 6.3."""
+    if spec[-1] == "%":
+        return _format(100 * v, spec[:-1] + "f") + "%"
+    digits, exact = int(spec[1:-1]), Decimal(v)
+    last = -digits if spec[-1] == "f" else exact.adjusted() + (spec[-1] == "g") - max(digits, spec[-1] == "g")
+    return format(float(exact.quantize(Decimal(1).scaleb(last), ROUND_HALF_UP, _WIDE)), spec) if math.isfinite(v) and v else format(v, spec)
 
 
 def fill(template: str, values: dict) -> str:
