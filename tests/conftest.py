@@ -1,6 +1,6 @@
-"""What the tests share: the built book behind a server on this machine, a browser that may visit nothing else, a JupyterLab.
+"""What the tests share: the built book on a local server, a browser that sees nothing else, a JupyterLab.
 
-BOOK_ROOT=/some/folder tests another book (a folder with _config.yml and _toc.yml) than the repository's own.
+BOOK_ROOT=/some/folder tests another book (a folder with _config.yml and _toc.yml) than the repository's.
 """
 import fcntl
 import json
@@ -27,8 +27,8 @@ NOTEBOOK_LIMIT = 60             # seconds that a reader waits for a whole notebo
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable",
             "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
             "/Applications/Chromium.app/Contents/MacOS/Chromium")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+         "--disable-background-networking", "--disable-component-update"]
 
 
 def pytest_configure(config):
@@ -36,14 +36,14 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """One worker for all tests of a file (a notebook's cells share a kernel), but each page may go its own way."""
+    """One worker for all tests of a file (a notebook's cells share a kernel), though pages may part."""
     for item in items:
         page = getattr(getattr(item, "callspec", None), "params", {}).get("page_name", "")
         item.add_marker(pytest.mark.xdist_group(f"{item.path}:{page}"))
 
 
 class NotebookLimit:
-    """Fails the cell at which a notebook has run for too long. A plugin, because notebooks are not below tests/."""
+    """Fails the cell at which a notebook has run too long. A plugin: notebooks do not lie below tests/."""
 
     def __init__(self):
         self.spent = defaultdict(float)
@@ -55,15 +55,15 @@ class NotebookLimit:
             self.spent[item.path] += call.duration
             if report.passed and self.spent[item.path] > NOTEBOOK_LIMIT:
                 report.outcome = "failed"
-                report.longrepr = (f"{item.path.name} has run for {self.spent[item.path]:.0f} s, the limit is "
-                                   f"{NOTEBOOK_LIMIT} s: record the long part, or move it to `make bench`")
+                report.longrepr = (f"{item.path.name} has run for {self.spent[item.path]:.0f} s, more than "
+                                   f"{NOTEBOOK_LIMIT}: record the long part, or move it to `make bench`")
         return report
 
 
 # ---- the book ------------------------------------------------------------------------------------
 @pytest.fixture(scope="session")
 def book() -> Path:
-    """The folder of the book's HTML, built once a run: by the first worker that asks, while the others wait."""
+    """The folder of the book's HTML, built once a run: by the first worker that asks, while others wait."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid()}-{time.time()}")
     HTML.parent.mkdir(exist_ok=True)
     with open(HTML.parent / ".tests.lock", "a+") as lock:
@@ -71,8 +71,9 @@ def book() -> Path:
         lock.seek(0)
         done = json.loads(lock.read() or "{}")
         if done.get("run") != run:
-            command = [Path(sys.executable).with_name("jupyter-book"), "build", "-W", "--keep-going", "-q", ROOT]
-            made = subprocess.run(command, capture_output=True, text=True)
+            builder = Path(sys.executable).with_name("jupyter-book")
+            made = subprocess.run([builder, "build", "-W", "--keep-going", "-q", ROOT],
+                                  capture_output=True, text=True)
             done = {"run": run, "code": made.returncode, "log": made.stderr[-4000:]}
             lock.truncate(0)
             lock.write(json.dumps(done))
@@ -100,8 +101,8 @@ def browser():
         try:
             chromium = playwright.chromium.launch(executable_path=found, args=FLAGS)
         except Error as e:
-            say = ("no browser: install chromium (Debian: sudo apt install chromium) or run `.venv/bin/playwright "
-                   f"install chromium` ({e.message.splitlines()[0]})")
+            say = ("no browser: install chromium (Debian: sudo apt install chromium), or run "
+                   f"`.venv/bin/playwright install chromium` ({e.message.splitlines()[0]})")
             (pytest.fail if os.environ.get("CI") else pytest.skip)(say)
         yield chromium
         chromium.close()
@@ -122,7 +123,7 @@ class Visit:
                 keep.push({ value: e.value, moved: e.sources.map(s => name(s.node)) })))
                 .observe({ type: "layout-shift", buffered: true }); }""")
         self.page = page = self.context.new_page()
-        page.on("console", lambda m: m.type in ("error", "warning") and self.console.append(f"{m.type}: {m.text}"))
+        page.on("console", lambda m: m.type in ("error", "warning") and self.console.append(m.text))
         page.on("pageerror", lambda e: self.console.append(f"uncaught: {e}"))
         page.on("response", lambda r: r.status >= 400 and self.failed.append(f"{r.status} {r.url}"))
         page.on("requestfailed", self._lost)
@@ -132,7 +133,7 @@ class Visit:
                 self.settle()
 
     def _gate(self, route):
-        if urlsplit(route.request.url).hostname in (None, "", "127.0.0.1"):      # ours, file:, data: and blob:
+        if urlsplit(route.request.url).hostname in (None, "", "127.0.0.1"):     # ours, file:, data:, blob:
             route.continue_()
         else:
             self.external.append(route.request.url)
@@ -145,7 +146,8 @@ class Visit:
             self.external.append(socket.url)
 
     def _lost(self, request):
-        if request.url not in self.external and request.failure != "net::ERR_ABORTED":      # that page was left
+        left = request.failure == "net::ERR_ABORTED"            # the page was left before it had come
+        if not left and request.url not in self.external:
             self.failed.append(f"{request.failure} {request.url}")
 
     def problems(self) -> list[str]:
@@ -157,11 +159,12 @@ class Visit:
         return self.page.evaluate("window.layoutShifts")
 
     def settle(self):
-        """Scroll to the end and back, so that everything lazy loads, and wait for fonts, formulas and widgets."""
+        """Scroll to the end and back, so that everything loads; wait for fonts, formulas and widgets."""
         self.page.evaluate("""async () => {
             const wait = ms => new Promise(done => setTimeout(done, ms));
             await window.MathJax?.startup?.promise;
-            for (let y = 0; y < document.body.scrollHeight; y += innerHeight) { scrollTo(0, y); await wait(30); }
+            const end = document.body.scrollHeight;
+            for (let y = 0; y < end; y += innerHeight) { scrollTo(0, y); await wait(30); }
             const waiting = () => document.querySelector("[data-ntk]:not([data-ready])");
             for (let t = 0; t < 200 && waiting(); t++) await wait(50);
             await document.fonts.ready;
@@ -185,16 +188,16 @@ def visit(browser):
 
 @pytest.fixture
 def page(visit):
-    """A blank page of 1280 x 800 in which every other host is refused (for more than the page, see `visit`)."""
+    """A blank page of 1280 x 800 in which every other host is refused (`visit` gives more than the page)."""
     return visit().page
 
 
 # ---- JupyterLab ----------------------------------------------------------------------------------
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory):
-    """The address of a live JupyterLab on a copy of chapters/: no token, this machine only, default settings."""
+    """The address of a live JupyterLab on a copy of chapters/: no token, this machine only, no settings."""
     home = tmp_path_factory.mktemp("lab")
-    shutil.copytree(ROOT / "chapters", home / "chapters", ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+    shutil.copytree(ROOT / "chapters", home / "chapters", ignore=shutil.ignore_patterns(".ipynb_*"))
     own = {f"JUPYTER_{k}_DIR": str(home / k.lower()) for k in ("CONFIG", "DATA", "RUNTIME")}
     own |= {f"JUPYTERLAB_{k}_DIR": str(home / k.lower()) for k in ("SETTINGS", "WORKSPACES")}
     port = free_port()

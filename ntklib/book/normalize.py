@@ -1,8 +1,8 @@
 """Notebooks as they are committed: `python -m ntklib.book.normalize [--check] [--run] [FILE ...]`.
 
 A small text output that is the same on every run stays, with its cell numbered, and the tests compare it.
-Every other output (pictures, widgets, HTML, warnings) goes, and its cell is numbered null, which tells nbval to
-run it and compare nothing. So a diff shows what a reader would see change, and a second run gives the same
+Every other output (pictures, widgets, HTML, warnings) goes, and its cell is numbered null, which tells nbval
+to run it and compare nothing. So a diff shows what a reader would see change, and a second run gives the same
 bytes.
 
 --check   change nothing; name each file that is not in this form, and exit with 1 if there is one
