@@ -113,8 +113,8 @@ BAD = {
     "contrast": "<p style='color: #777; background: #555'>pale</p>",
     "unlabelled": "<input type='text'>",
     "formula": r"<p class='tex2jax_ignore'>\(\frac12\)</p>",
-    "jump": "<div id='late'></div>" + "<p>text</p>" * 5 +
-            "<script>setTimeout(() => document.getElementById('late').style.height = '400px', 3000)</script>",
+    "jump": "<div id='late'></div>" + "<p>text</p>" * 12 +
+            "<script>setTimeout(() => document.getElementById('late').style.height = '600px', 3000)</script>",
     "link": '<a href="nowhere.html">nowhere</a>',
     "anchor": '<a href="#nothing">nothing</a>',
     "alt": "<img src='../_static/ntklib/favicon.svg'>",
