@@ -33,11 +33,23 @@ def ready(page):
     page.wait_for_function("!document.querySelector('[data-ntk=\"exercise.js\"]:not([data-ready])')")
 
 
+@pytest.fixture(scope="module")
+def light(book):
+    """The chapter's page without its explorables and MathJax, which most of these tests have no use for."""
+    source = re.sub(r'<figure class="explorable".*?</figure>', "", (book / ANGLES).read_text(), flags=re.S)
+    return re.sub(r"<script[^>]*mathjax[^>]*></script>", "", source)
+
+
 @pytest.fixture
-def chapter(visit, site):
-    """`chapter(**options)` opens the chapter's page, with all its exercises ready."""
-    def go(**options):
-        seen = visit(f"{site}/{ANGLES}", settle=False, **options)
+def chapter(visit, site, light):
+    """`chapter(**options)` opens the chapter's page, its exercises ready; `whole`, with all that is on it."""
+    def go(whole=False, before=None, **options):
+        seen = visit(settle=False, **options)
+        if before:
+            seen.page.add_init_script(before)
+        if not whole:
+            seen.context.route(f"**/{ANGLES}", lambda r: r.fulfill(body=light, content_type="text/html"))
+        seen.page.goto(f"{site}/{ANGLES}")
         if options.get("java_script_enabled", True):
             ready(seen.page)
         return seen
@@ -79,8 +91,7 @@ def test_every_exercise_stands_once_on_its_chapters_page(book):
 
 
 def test_nothing_moves_when_the_exercises_come_to_life(chapter):
-    seen = chapter()
-    seen.settle()
+    seen = chapter(whole=True).settle()
     moved = [s for s in seen.shifts() if any("exercise" in m or "task-" in m for m in s["moved"])]
     assert not moved, moved
     assert not seen.problems(), seen.problems()
@@ -251,13 +262,10 @@ DENIED = """Object.defineProperty(window, "localStorage",
 
 
 @pytest.mark.parametrize("harm", [FULL, DENIED], ids=["full", "denied"])
-def test_without_storage_answers_last_until_the_page_is_left(visit, site, harm):
-    seen = visit(settle=False)
-    page = seen.page
+def test_without_storage_answers_last_until_the_page_is_left(chapter, harm):
     # after the theme, which keeps its mode there, has started: only ours is under test
-    page.add_init_script("addEventListener('DOMContentLoaded', () => { " + harm + " });")
-    page.goto(f"{site}/{ANGLES}")
-    ready(page)
+    seen = chapter(before="addEventListener('DOMContentLoaded', () => { " + harm + " });")
+    page = seen.page
     assert give(page, "angles.ex1", 71.44).inner_text().startswith("✓ Right.")
     assert count(page) == f"1 of {N}"
     page.locator("[data-clear]").click()
@@ -300,11 +308,10 @@ def test_without_javascript_all_is_there_but_the_marking(chapter):
 def test_a_page_opened_as_a_file_marks_and_remembers(visit, book):
     seen = visit(f"file://{book}/{ANGLES}", settle=False)
     page = seen.page
-    for _ in range(2):
-        page.wait_for_selector("#ex-angles-ex1[data-ready]")
-        assert give(page, "angles.ex1", 71.44).inner_text().startswith("✓ Right.")
-        page.reload()
-    page.wait_for_selector("#ex-angles-progress[data-ready]")
+    ready(page)
+    assert give(page, "angles.ex1", 71.44).inner_text().startswith("✓ Right.")
+    page.reload()
+    ready(page)
     assert count(page) == f"1 of {N}"
     assert not seen.problems(), seen.problems()
 
@@ -322,7 +329,7 @@ OVER = "document.documentElement.scrollWidth - document.documentElement.clientWi
 
 
 def test_opened_and_answered_it_is_accessible_in_both_modes(chapter):
-    page = chapter().page
+    page = chapter(whole=True).page
     open_all(page)
     for mode, width in (("light", 1280), ("dark", 380)):
         page.set_viewport_size({"width": width, "height": 800})
@@ -334,7 +341,8 @@ def test_opened_and_answered_it_is_accessible_in_both_modes(chapter):
 
 
 def test_on_a_phone_nothing_that_an_exercise_can_say_is_too_wide(chapter):
-    page = chapter(viewport={"width": 380, "height": 720}).page
+    page = chapter(whole=True, viewport={"width": 380, "height": 720}).page
+    page.evaluate("MathJax.startup.promise")
     open_all(page)
     assert page.evaluate(OVER) <= 0
     for ex in page.locator(".exercise").all():
