@@ -65,9 +65,10 @@ def predict_flow(K: Float[Tensor, "n n"], y: Float[Tensor, " n"], times: Float[T
     return _prediction(times, torch.exp(-times.to(lam)[:, None] * lam), V, y, f0)
 
 
-def train(model: nn.Module, X: Float[Tensor, "n ..."], y: Tensor, *, lr: float, steps: int, loss: str = "square",
-          batch: int | None = None, generator: torch.Generator | None = None, records: int = 100,
-          stop: float = 0., callback: Callable[[int, float], object] | None = None) -> Record:
+def train(model: nn.Module, X: Float[Tensor, "n ..."], y: Tensor, *, lr: float, steps: int,
+          loss: str = "square", batch: int | None = None, generator: torch.Generator | None = None,
+          records: int = 100, stop: float = 0.,
+          callback: Callable[[int, float], object] | None = None) -> Record:
     """Train `model`, in place, by full-batch gradient descent, or by SGD on batches of `batch` points.
 
     loss is "square", y of the outputs' shape, or "cross_entropy", y (n,) integer classes. SGD shuffles by
@@ -139,7 +140,7 @@ def _check_lr(lr: float, lam: float) -> None:
     if not lr > 0:
         raise ValueError(f"lr must be positive, got {lr}")
     if lr * lam > 2 * (1 + 1e-6):
-        raise ValueError(f"lr = {lr:g} exceeds 2 / lambda_max = {2 / lam:.6g}, and gradient descent diverges: "
+        raise ValueError(f"lr = {lr:g} exceeds 2 / lambda_max = {2 / lam:.6g}; gradient descent diverges: "
                          f"1 / lambda_max = {1 / lam:.6g} is safe")
 
 
@@ -164,7 +165,7 @@ def _check_training(model, X, y, lr, loss, batch, generator) -> None:
                          f"got {y.dtype} {tuple(y.shape)} for outputs {(len(X), *f.shape[1:])}")
     if batch is not None:
         if not 1 <= _check.count(batch, "batch", 1) <= len(X) or generator is None:
-            raise ValueError(f"SGD needs 1 <= batch <= n = {len(X)} and a torch.Generator for its batches, got "
+            raise ValueError(f"SGD needs 1 <= batch <= n = {len(X)} and a torch.Generator for batches, got "
                              f"batch = {batch}, generator = {generator}")
         _check_lr(lr, 0.)
     elif loss == "square" and f.numel() <= 64:

@@ -112,6 +112,8 @@ def _hadamard(left: list[_Use], right: list[_Use] | None, trace: bool) -> Tensor
             else:
                 outer = (p.flatten(0, 1) @ q.flatten(0, 1).T).reshape(len(p), k, len(q), k)
                 total.addcmul_(inner[..., None, None], outer.transpose(1, 2))
+        if same and i == j:                              # products need not round alike on both sides
+            total = (total + total.transpose(0, 1).transpose(-1, -2) if K.ndim == 4 else total + total.T) / 2
         K[i, j] = total
         if same and i != j:
             K[j, i] = total.transpose(0, 1) if K.ndim == 2 else total.permute(1, 0, 3, 2)
@@ -178,7 +180,7 @@ def _trainable(model: nn.Module) -> list[nn.Parameter]:
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
     trained = [p for p in model.parameters() if p.requires_grad]
     if not trained:
-        raise ValueError("no parameter of the model has requires_grad, and its tangent kernel is zero: unfreeze some")
+        raise ValueError("no parameter of the model has requires_grad: its tangent kernel is zero")
     return trained
 
 
@@ -193,5 +195,5 @@ def _refuse_mixing(model: nn.Module, X: Tensor) -> None:
         with torch.no_grad():
             alone, together = _outputs(model, X[:1]), _outputs(model, X[:2])[:1]
         if not torch.allclose(alone, together, rtol=1e-3, atol=1e-3 * float(together.abs().max())):
-            raise ValueError(f"what {type(model).__name__} makes of a point depends on the rest of the batch: a "
-                             "point has no gradient of its own")
+            raise ValueError(f"what {type(model).__name__} makes of a point depends on the rest of the batch,"
+                             " and the point has no gradient of its own")

@@ -58,8 +58,8 @@ class Smooth(NamedTuple):
         """h_k of s and of s', (n, terms); what the series leaves out is, by Parseval, <= tol."""
         nodes, weights, hermite = _gauss_hermite()
         at = q.sqrt()[:, None] * nodes.to(q)
-        values = torch.func.jvp(self.function, (at,), (torch.ones_like(at),))
-        both = tuple(v @ (weights[:, None] * hermite).to(q) for v in values)
+        values = _with_slope(self.function, at)
+        both = tuple(v @ hermite.to(q) for v in values)
         for v, h in zip(values, both, strict=True):
             size = v.detach() ** 2 @ weights.to(q)
             rest = float((size - h.detach().square().sum(-1)).abs().max() / size.max().clamp(min=1e-30))
@@ -72,6 +72,15 @@ class Smooth(NamedTuple):
         return both[0][:, :used], both[1][:, :used]
 
 
+def _with_slope(function: Callable, u: Tensor) -> tuple[Tensor, Tensor]:
+    """s(u) and s'(u), differentiable if u is."""
+    with torch.enable_grad():
+        at = u if u.requires_grad else u.detach().requires_grad_()
+        value = function(at)
+        slope, = torch.autograd.grad(value.sum(), at, create_graph=u.requires_grad)
+    return (value, slope) if u.requires_grad else (value.detach(), slope)
+
+
 def _mehler(hx: Tensor, hy: Tensor, rho: Tensor) -> Tensor:
     """sum_k hx_k hy_k rho^k by Horner's rule."""
     total = torch.zeros_like(rho)
@@ -81,18 +90,20 @@ def _mehler(hx: Tensor, hy: Tensor, rho: Tensor) -> Tensor:
 
 
 @cache
-def _gauss_hermite(count: int = 320, terms: int = 160) -> tuple[Tensor, Tensor, Tensor]:
-    """Nodes and weights for N(0, 1) (Golub and Welsch 1969), normalised Hermite polynomials at the nodes.
+def _gauss_hermite(count: int = 1000, terms: int = 500) -> tuple[Tensor, Tensor, Tensor]:
+    """Nodes x and weights w for N(0, 1) (Golub and Welsch 1969), and w p_k(x), p_k = He_k / sqrt(k!).
 
-    The weights are Christoffel numbers: as squared entries of eigenvectors, the smallest would be noise.
+    Computed as Hermite functions, p_k exp(-x^2 / 4): where these vanish in float64, so does the weight.
     """
     jacobi = torch.diag(torch.arange(1, count, dtype=torch.float64).sqrt(), 1)
-    nodes = torch.linalg.eigvalsh(jacobi + jacobi.T)
-    rows = [torch.ones_like(nodes), nodes]
+    x = torch.linalg.eigvalsh(jacobi + jacobi.T)
+    x = x[x.abs() < 50]
+    rows = [torch.exp(-x**2 / 4), x * torch.exp(-x**2 / 4)]
     for j in range(1, count - 1):
-        rows.append((nodes * rows[-1] - math.sqrt(j) * rows[-2]) / math.sqrt(j + 1))
-    hermite = torch.stack(rows, 1)
-    return nodes, 1 / hermite.square().sum(1), hermite[:, :terms]
+        rows.append((x * rows[-1] - math.sqrt(j) * rows[-2]) / math.sqrt(j + 1))
+    functions = torch.stack(rows, 1)
+    damped = torch.exp(-x**2 / 4) / functions.square().sum(1)       # Christoffel: w = exp(-x^2 / 2) / sum
+    return x, damped * torch.exp(-x**2 / 4), damped[:, None] * functions[:, :terms]
 
 
 # Closed forms

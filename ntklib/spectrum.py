@@ -86,8 +86,8 @@ def condition_number(K: Float[Tensor, "n n"]) -> Conditioning:
 def extreme_eigenvalues(K: Float[Tensor, "n n"]) -> Extremes:
     """(lambda_min, lambda_max) of a symmetric positive semi-definite matrix, for large n.
 
-    Lanczos and a Cholesky factor, n^3 / 3 operations; torch.linalg.eigvalsh takes 4 n^3 / 3, and overflows its
-    workspace at n = 32767. Arguments and errors as in `condition_number`; a singular K has lambda_min = 0.
+    Lanczos and a Cholesky factor, n^3 / 3 operations; torch.linalg.eigvalsh takes 4 n^3 / 3, and
+    overflows its workspace at n = 32767. Arguments and errors as in `condition_number`; a singular K has lambda_min = 0.
 
     >>> extreme_eigenvalues(torch.tensor([[2., 1.], [1., 2.]]))
     Extremes(lambda_min=1.0..., lambda_max=3.0...)
@@ -108,7 +108,7 @@ def ntk_condition_number(X: Float[Tensor, "n d"], *, depth: int, activation="rel
     one direction. They make K singular; the rest of its spectrum is that of one row of length sqrt(sum
     |x_i|^2) each.
 
-    Raises as `ntk_gram`; ValueError if float64 cannot tell K from a singular matrix.
+    Raises as `ntk_gram`; ValueError for a singular K of more than 30000 directions (rank unknown).
 
     >>> X = torch.tensor([[1., 0.], [1., 1e-9]], dtype=torch.float64)
     >>> round(ntk_condition_number(X, depth=2).kappa * 1e-9 / torch.pi, 6)       # 4 pi / (L theta)
@@ -132,34 +132,68 @@ def ntk_condition_number(X: Float[Tensor, "n d"], *, depth: int, activation="rel
 
 # From the points
 
+class _Deficits:
+    """K = p p^T o (top - D), from D above the diagonal of A; the rest of A is free for other use."""
+
+    def __init__(self, A: Tensor, p: Tensor, top: float):
+        self.A, self.p, self.top = A, p, top
+
+    def apply(self, v: Tensor) -> Tensor:
+        """K v."""
+        pv = self.p[:, None] * v
+        return self.p[:, None] * (self.top * pv.sum(0) - cholesky.above(self.A, pv))
+
+    def form(self, V: Tensor) -> Tensor:
+        """V^T K V."""
+        pV = self.p[:, None] * V
+        return self.top * torch.outer(pV.sum(0), pV.sum(0)) - pV.T @ cholesky.above(self.A, pV)
+
+    def noise(self, v: Tensor) -> float:
+        """What rounding may leave of v^T K v."""
+        pv = self.p[:, None] * v.abs()
+        size = float((pv * cholesky.above(self.A, pv)).sum() / v.square().sum())
+        return 4 * torch.finfo(v.dtype).eps * size
+
+    def write_below(self) -> None:
+        """K on the diagonal of A and below it."""
+        for k, length in enumerate(self.p.tolist()):
+            self.A[k, :k + 1] = (self.top - self.A[:k + 1, k]) * (length * self.p[:k + 1])
+            self.A[k, k] = self.top * length**2
+
+
 def _homogeneous(X: Tensor, s, depth: int, kind: str, limit: float) -> Conditioning:
-    top, p = s.top(depth, kind), torch.linalg.vector_norm(X, dim=1) ** s.power(depth)
+    p = torch.linalg.vector_norm(X, dim=1) ** s.power(depth)
     A, i, j, theta = deficits(X, s, depth, kind)
-    parallel = theta <= limit
-    keep, p = _merge(p, i[parallel], j[parallel])
+    keep, p = _merge(p, i[theta <= limit], j[theta <= limit])
     if len(keep) == 0:
         return _ZERO
-    if len(keep) < len(X):
-        A = A[keep[:, None], keep]
-    for k in range(len(p)):                                   # D stays above the diagonal, K goes below
-        A[k, :k + 1].neg_().add_(top).mul_(p[k] * p[:k + 1])
+    K = _Deficits(A if len(keep) == len(X) else A[keep[:, None], keep], p, s.top(depth, kind))
+    K.write_below()
+    largest, _ = lanczos(K.apply, p)
+    if cholesky.factor_(K.A):
+        low, v = _lowest(K.A, K.form)
+        if low > K.noise(v):
+            return _conditioning(largest, low, float((K.apply(v) - low * v).norm()), len(X), len(p))
+    return _singular(K, len(X))
 
-    def apply(v: Tensor) -> Tensor:
-        pv = p[:, None] * v
-        return p[:, None] * (top * pv.sum(0) - cholesky.above(A, pv))
 
-    def form(V: Tensor) -> Tensor:
-        pV = p[:, None] * V
-        return top * torch.outer(pV.sum(0), pV.sum(0)) - pV.T @ cholesky.above(A, pV)
-
-    largest, _ = lanczos(apply, p)
-    if not cholesky.factor_(A):
-        near = theta[~parallel]
-        raise ValueError(f"float64 cannot tell the kernel of these {len(p)} directions from a singular matrix"
-                         + (f" (the closest are {float(near.min()):.3g} rad apart)" if len(near) else "")
-                         + ": merge close directions with cluster=, or drop some")
-    low, residual = _lowest(A, apply, form)
-    return _conditioning(largest, low, residual, len(X), len(p))
+def _singular(K: _Deficits, n: int) -> Conditioning:
+    """K, rounded, is singular: a full decomposition, and its null space once more by the deficits."""
+    if len(K.p) > LARGE:
+        raise ValueError(f"the kernel of these {len(K.p)} > {LARGE} directions is singular up to rounding, "
+                         "and its rank unknown: merge close directions with cluster=, or drop some")
+    K.write_below()
+    values, V = torch.linalg.eigh(K.A, UPLO="L")
+    null = V[:, values < math.sqrt(torch.finfo(V.dtype).eps) * values[-1]]
+    null = null @ torch.linalg.eigh(K.form(null))[1]
+    V = torch.cat([null, V[:, null.shape[1]:]], 1)
+    for k in range(V.shape[1]):
+        v = V[:, k:k + 1]
+        low = float(K.form(v) / v.square().sum())
+        if low > K.noise(v):
+            residual = float((K.apply(v) - low * v).norm())
+            return _conditioning(float(values[-1]), low, residual, n, V.shape[1] - k)
+    return _ZERO
 
 
 def _merge(p: Tensor, i: Tensor, j: Tensor) -> tuple[Tensor, Tensor]:
@@ -220,15 +254,15 @@ def _ends(K: Tensor) -> tuple[float, float, float] | None:
     A = K.clone()
     if not cholesky.factor_(A):
         return None
-    return largest, *_lowest(A, lambda v: K @ v, lambda V: V.T @ (K @ V))
+    low, v = _lowest(A, lambda V: V.T @ (K @ V))
+    return largest, low, float((K @ v - low * v).norm())
 
 
-def _lowest(A: Tensor, apply: Callable, form: Callable) -> tuple[float, float]:
-    """lambda_min and its residual: Rayleigh and Ritz in the space that inverse Lanczos has spanned."""
+def _lowest(A: Tensor, form: Callable[[Tensor], Tensor]) -> tuple[float, Tensor]:
+    """lambda_min and its vector: Rayleigh and Ritz in the space that inverse Lanczos spans."""
     _, V = lanczos(lambda v: cholesky.solve(A, v), A[0])
     v = V @ torch.linalg.eigh(form(V))[1][:, :1]
-    low = float(form(v) / v.square().sum())
-    return low, float((apply(v) - low * v).norm())
+    return float(form(v) / v.square().sum()), v
 
 
 def lanczos(apply: Callable[[Tensor], Tensor], like: Tensor, steps: int = 300,
