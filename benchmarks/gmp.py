@@ -2,9 +2,9 @@
 
     python -m benchmarks.gmp [--quick] [--threads 1]
 
-The layers take turns, one step of each a round. A ratio is the median, over the quietest quarter of the
-rounds, of (time of the layer / time of nn.Linear in the same round). Each layer ends in a ReLU. With one thread
-it is CPU time that is taken, which other work on the machine disturbs least.
+The layers take turns, a step of each a round. A ratio is the median, over the quietest quarter of the rounds,
+of (time of the layer / time of nn.Linear in the same round). Each layer ends in a ReLU. With one thread it is
+CPU time that is taken, which other work on the machine disturbs least.
 """
 import argparse
 import statistics

@@ -45,10 +45,10 @@ def _push(u: Tensor, products: Tensor, latitude: Tensor) -> None:
     u[..., -1] = products[..., -1]
 
 
-def _pull(latitude: Tensor, u: Tensor, products: Tensor, g: Tensor) -> Tensor:
+def _pull(latitude: Tensor, u: Tensor, products: Tensor, g: Tensor, out: Tensor | None = None) -> Tensor:
     """dL/dphi from g = dL/du. Broadcasts: many g may meet one latitude."""
-    tails = (g * u)[..., 1:].flip(-1).cumsum(-1).flip(-1)
-    return torch.addcmul(products * g[..., :-1], latitude.tan(), tails, value=-1)
+    tails = (g * u).flip(-1).cumsum(-1).flip(-1)[..., 1:]
+    return torch.addcmul(products * g[..., :-1], latitude.tan(), tails, value=-1, out=out)
 
 
 def _blocks(*arguments: Tensor):
@@ -102,7 +102,7 @@ class _Pull(torch.autograd.Function):
             return _pull(latitude, u, products, g)
         out = torch.empty_like(products)
         for block, *arguments in _blocks(out, latitude, u, products, g):
-            block.copy_(_pull(*arguments))
+            _pull(*arguments, out=block)
         return out
 
     @staticmethod
