@@ -114,14 +114,15 @@ def gradient_deficits(theta: Tensor, depth: int, beta: float, gamma: float) -> T
     rate = beta theta^(l) / pi; hence both D_l = l + 1 -+ N_l obey
     D_{l+1} = D_l + (1 -+ cos theta^(l+1)) + rate (l + 1 - D_l).
     """
-    first, *rest = layers(theta, depth, beta, gamma)
+    each = layers(theta, depth, beta, gamma)
+    first = next(each)
     total, rate, lost = first.ends, beta / math.pi * first.theta, 0.
     if beta > 1 and depth:
         # Past pi/2 the factor 1 - rate may be negative, and terms cancel. With -x for x it and cos theta both
         # change sign, N_1 stays, and theta becomes f.
         total, rate = torch.stack([first.v, 2 - first.v]), beta / math.pi * first.f
         rate = torch.where(first.far, gamma + rate, rate)
-    for l, layer in enumerate(rest):
+    for l, layer in enumerate(each):
         total, lost = add(total, lost, layer.ends + rate * (l + 1 - total))
         rate = beta / math.pi * layer.theta
     return total

@@ -124,8 +124,9 @@ def embedding_angle(theta: Float[Tensor, "*shape"], depth: int, slope: float = 0
     Source: Liu et al. (2025), arXiv:2305.08813v2, Theorem A.2.
     """
     theta, depth = _check.seen(_check.angle, theta, "theta"), _check.count(depth, "depth")
-    *_, last = _layer.layers(theta, depth, *_shares(slope))
-    return last.theta.clone()
+    for layer in _layer.layers(theta, depth, *_shares(slope)):
+        theta = layer.theta
+    return theta.clone()
 
 
 def gradient_angle(theta: Float[Tensor, "*shape"], depth: int, slope: float = 0.) -> Float[Tensor, "*shape"]:
@@ -164,9 +165,7 @@ def gradient_deficit(theta: Float[Tensor, "*shape"], depth: int,
     Source: Liu et al. (2025), arXiv:2305.08813v2, Lemma 3.1 and Corollary 3.3.
     """
     theta, depth = _check.seen(_check.angle, theta, "theta"), _check.count(depth, "depth")
-    beta, gamma = _shares(slope)
-    depth = depth if beta else 0
-    return _layer.gradient_deficits(theta, depth, beta, gamma)[0] / (depth + 1)
+    return _layer.gradient_deficits(theta, depth, *_shares(slope))[0] / (depth + 1)
 
 
 # Arguments
