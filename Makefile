@@ -8,6 +8,7 @@ SERVE   ?= 1
 ARGS    ?=
 WORKERS ?= 2
 NBVAL   := --nbval --nbval-current-env --nbval-cell-timeout 60 --nbval-sanitize-with tests/nbval_sanitize.cfg
+ROOT    := $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
 BIN     := .venv/bin
 READY   := .venv/ready
 
@@ -20,6 +21,7 @@ help: ## show this list
 venv: $(READY) ## create .venv with everything pinned in requirements.txt
 
 book: $(READY) ## build the book into _build/html and serve it on this machine (SERVE=0 only builds)
+	@echo "Building the book: minutes the first time, seconds when nothing has changed"
 	@$(BIN)/jupyter-book build -W --keep-going -q .
 	@echo "Built: _build/html (open _build/html/index.html, or copy the folder to any web server)"
 	@[ "$(SERVE)" = 0 ] || $(BIN)/python ntklib/book/serve.py _build/html "$(PORT)"
@@ -28,7 +30,7 @@ test: $(READY) ## run every test: library, claims, notebooks, pages in a browser
 	@$(BIN)/python -m pytest -m "not slow" -n $(WORKERS) --dist loadgroup $(NBVAL) tests ntklib chapters $(ARGS)
 
 lab: $(READY) ## open the chapters in JupyterLab
-	@$(BIN)/jupyter lab --notebook-dir=chapters
+	@$(BIN)/jupyter lab $(ROOT) --ServerApp.root_dir="$(CURDIR)/chapters"
 
 bench: $(READY) ## run the slow checks, and time ntklib against its peers (minutes)
 	@$(BIN)/python -m pytest -m slow $(ARGS)
@@ -60,11 +62,12 @@ if [ -z "$$py" ]; then \
 fi
 endef
 
-# The stamp is made last: an interrupted install starts again where it stopped.
+# The stamp is made last: an interrupted install starts again where it stopped. JupyterLab's news pop-up is switched off.
 $(READY): requirements.txt pyproject.toml
 	@rm -f $@; $(FIND_PYTHON); \
 	if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
 	  echo "Making .venv with $$py"; rm -rf .venv; "$$py" -m venv .venv || exit 1; \
 	fi; \
 	echo "Installing requirements.txt into .venv (about 1.5 GB and a few minutes, once)"; \
-	$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements.txt && touch $@
+	$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements.txt && \
+	$(BIN)/jupyter labextension disable "@jupyterlab/apputils-extension:announcements" >/dev/null 2>&1 && touch $@

@@ -204,7 +204,7 @@ def lab(tmp_path_factory):
     command = [Path(sys.executable).with_name("jupyter-lab"), "--no-browser", "--allow-root",
                "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--ServerApp.port_retries=0",
                "--IdentityProvider.token=", f"--ServerApp.root_dir={home / 'chapters'}",
-               "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
+               "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
     with open(home / "log", "w") as log:
         server = subprocess.Popen(command, env=os.environ | own, stdout=log, stderr=subprocess.STDOUT)
     url = f"http://127.0.0.1:{port}"
