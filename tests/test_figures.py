@@ -1,4 +1,5 @@
 """One colour per concept: legible on both pages, told apart by colour-blind readers."""
+
 import itertools
 
 import numpy as np
@@ -8,12 +9,14 @@ from ntklib.book.figures import PALETTE, Still, concept, css_variables, themed
 
 GROUPS = [("linear", "relu", "leaky", "gradient", "measured"), ("sp", "wn", "bn", "ln", "gmp")]
 # Machado, Oliveira and Fernandes 2009, severity 1: protanopia and deuteranopia, on linear RGB
-BLIND = [np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
-         np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]])]
+BLIND = [
+    np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
+    np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]),
+]
 
 
 def linear(colour):
-    c = np.array([int(colour[i:i + 2], 16) for i in (1, 3, 5)]) / 255
+    c = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
     return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
 
 
@@ -23,7 +26,11 @@ def contrast(a, b):
 
 
 def lab(rgb):
-    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ rgb / [0.9505, 1, 1.089]
+    xyz = (
+        np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+        @ rgb
+        / [0.9505, 1, 1.089]
+    )
     f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 
@@ -31,7 +38,11 @@ def lab(rgb):
 @pytest.mark.parametrize("mode", PALETTE)
 def test_a_label_in_any_concepts_colour_reads_at_4_5_to_1(mode):
     p = PALETTE[mode]
-    low = {k: round(contrast(v, p["paper"]), 2) for k, v in p.items() if k not in ("paper", "faint") and contrast(v, p["paper"]) < 4.5}
+    low = {
+        k: round(contrast(v, p["paper"]), 2)
+        for k, v in p.items()
+        if k not in ("paper", "faint") and contrast(v, p["paper"]) < 4.5
+    }
     assert not low
 
 
@@ -40,8 +51,11 @@ def test_a_label_in_any_concepts_colour_reads_at_4_5_to_1(mode):
 def test_concepts_that_meet_in_a_figure_differ_for_every_reader(mode, group):
     for matrix in [np.eye(3), *BLIND]:
         colours = {k: lab(np.clip(matrix @ linear(PALETTE[mode][k]), 0, 1)) for k in group}
-        near = {(a, b): round(float(np.linalg.norm(colours[a] - colours[b]))) for a, b in itertools.combinations(group, 2)
-                if np.linalg.norm(colours[a] - colours[b]) < 12}             # about five just noticeable differences
+        near = {
+            (a, b): round(float(np.linalg.norm(colours[a] - colours[b])))
+            for a, b in itertools.combinations(group, 2)
+            if np.linalg.norm(colours[a] - colours[b]) < 12
+        }  # about five just noticeable differences
         assert not near
 
 
@@ -56,7 +70,10 @@ def test_an_unknown_concept_is_refused_by_name():
 
 
 def test_themed_turns_colours_into_variables_and_ids_into_its_own():
-    out = themed('<?xml?><svg><clipPath id="c7"/><path clip-path="url(#c7)" fill="#0b64a0" style="stroke: #0B64A0"/></svg>', "f")
+    out = themed(
+        '<?xml?><svg><clipPath id="c7"/><path clip-path="url(#c7)" fill="#0b64a0" style="stroke: #0B64A0"/></svg>',
+        "f",
+    )
     assert 'fill="var(--c-relu)"' in out
     assert "stroke: var(--c-relu)" in out
     assert 'id="f-0"' in out
@@ -66,8 +83,10 @@ def test_themed_turns_colours_into_variables_and_ids_into_its_own():
 
 def test_a_still_is_deterministic():
     import matplotlib
+
     matplotlib.use("agg")
     from ntklib.book.explorables.angles import wedge_figure
+
     one, two = wedge_figure(), wedge_figure()
     assert isinstance(one, Still)
     assert one._repr_html_() == two._repr_html_()

@@ -1,6 +1,8 @@
 """What a reader can move: sliders, choices, a dragged mark, and the prediction made before anything is moved."""
+
 import math
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 
 def _python(v):
@@ -11,18 +13,18 @@ def _python(v):
 class Slider:
     """One symbol on a grid of values. The grid is the same with and without a kernel, so that a link means one state."""
 
-    name: str                           # the argument of compute()
-    values: list                        # increasing; integers stay integers
-    value: float                        # the default, one of `values`
-    label: str                          # in words
-    symbol: str = ""                    # the book's symbol, as shown: "θ", "L", "m"
+    name: str  # the argument of compute()
+    values: list  # increasing; integers stay integers
+    value: float  # the default, one of `values`
+    label: str  # in words
+    symbol: str = ""  # the book's symbol, as shown: "θ", "L", "m"
     unit: str = ""
-    concept: str = "ink"                # colour of the mark that it moves
-    format: str = ""                    # of the value beside the slider
+    concept: str = "ink"  # colour of the mark that it moves
+    format: str = ""  # of the value beside the slider
 
     def __post_init__(self):
         values = [_python(v) for v in self.values]
-        if len(values) < 2 or any(b <= a for a, b in zip(values, values[1:], strict=False)):
+        if len(values) < 2 or any(b <= a for a, b in pairwise(values)):
             raise ValueError(f"slider {self.name!r} needs at least two increasing values, got {values[:5]}")
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "value", self.parse(_python(self.value)))
@@ -33,8 +35,10 @@ class Slider:
             raise TypeError(f"{self.name} must be a finite number, got {v!r}")
         near = min(self.values, key=lambda g: abs(g - v))
         if not math.isclose(near, v, rel_tol=1e-6, abs_tol=1e-12):
-            raise ValueError(f"{self.name}={v!r} is not on its grid {self.values[0]} to {self.values[-1]} "
-                             f"({len(self.values)} values): the nearest is {near}")
+            raise ValueError(
+                f"{self.name}={v!r} is not on its grid {self.values[0]} to {self.values[-1]} "
+                f"({len(self.values)} values): the nearest is {near}"
+            )
         return near
 
     def spec(self) -> dict:
@@ -42,7 +46,14 @@ class Slider:
         v = self.values
         step = (v[-1] - v[0]) / (len(v) - 1)
         even = all(math.isclose(x, v[0] + i * step, rel_tol=1e-9, abs_tol=1e-9 * step) for i, x in enumerate(v))
-        return {"name": self.name, "kind": "slider", "values": v, "even": even, "unit": self.unit, "format": self.format}
+        return {
+            "name": self.name,
+            "kind": "slider",
+            "values": v,
+            "even": even,
+            "unit": self.unit,
+            "format": self.format,
+        }
 
 
 @dataclass(frozen=True)
@@ -50,7 +61,7 @@ class Choice:
     """One of a few named options."""
 
     name: str
-    options: dict                       # value -> what the reader sees
+    options: dict  # value -> what the reader sees
     value: object
     label: str
     symbol: str = ""
@@ -82,7 +93,7 @@ class Drag:
 
     view: int
     control: str
-    read: str = "x"                     # "x", "y" or "angle"
+    read: str = "x"  # "x", "y" or "angle"
 
     def __post_init__(self):
         if self.read not in ("x", "y", "angle"):
@@ -96,7 +107,7 @@ class Predict:
     question: str
     answer: str
     columns: tuple = ()
-    axis: str = "y"                     # a drag on the first view moves the guess along this axis
+    axis: str = "y"  # a drag on the first view moves the guess along this axis
     unit: str = ""
     format: str = ".3g"
     range: tuple = field(default=(-math.inf, math.inf))

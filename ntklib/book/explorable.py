@@ -7,6 +7,7 @@ still   an SVG of the default state: in print, without JavaScript, and before th
 `compute(**state)` is a pure function that a test can import; `view` is one Altair chart or a list of them, whose data are
 `alt.NamedData("table")`; `controls` are sliders and choices. The author of a chart writes only Python.
 """
+
 import itertools
 import json
 import os
@@ -26,7 +27,7 @@ from ntklib.book.tables import Tables, pack, plain, tables
 __all__ = ["Choice", "Drag", "Explorable", "Predict", "Slider", "vega_js"]
 
 STATIC = Path(__file__).parent / "static"
-VEGA_LITE = "v6.4"                      # pinned with vl-convert-python in requirements.txt
+VEGA_LITE = "v6.4"  # pinned with vl-convert-python in requirements.txt
 
 
 class Explorable(anywidget.AnyWidget):
@@ -36,8 +37,22 @@ class Explorable(anywidget.AnyWidget):
     html = traitlets.Unicode().tag(sync=True)
     state = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, compute, view, controls, *, id, title, alt, caption, readout,
-                 presets=None, predict: Predict | None = None, drag: tuple[Drag, ...] = (), code=""):
+    def __init__(
+        self,
+        compute,
+        view,
+        controls,
+        *,
+        id,
+        title,
+        alt,
+        caption,
+        readout,
+        presets=None,
+        predict: Predict | None = None,
+        drag: tuple[Drag, ...] = (),
+        code="",
+    ):
         self.compute, self.controls, self.id = compute, list(controls), id
         self.title, self.alt, self.caption, self.readout, self.code = title, alt, caption, readout, code
         self.predict, self.drag = predict, drag
@@ -57,7 +72,9 @@ class Explorable(anywidget.AnyWidget):
     def _complete(self, state: dict) -> dict:
         unknown = set(state) - set(self._by_name)
         if unknown:
-            raise ValueError(f"{self.id} has no control {', '.join(sorted(unknown))}: its controls are {', '.join(self._by_name)}")
+            raise ValueError(
+                f"{self.id} has no control {', '.join(sorted(unknown))}: its controls are {', '.join(self._by_name)}"
+            )
         return {**self.default, **{k: self._by_name[k].parse(v) for k, v in state.items()}}
 
     def run(self, state: dict) -> Tables:
@@ -66,7 +83,9 @@ class Explorable(anywidget.AnyWidget):
 
     def grid(self) -> list[dict]:
         """Every state of the page's table, the last control fastest."""
-        return [dict(zip(self._by_name, v, strict=True)) for v in itertools.product(*(c.values for c in self.controls))]
+        return [
+            dict(zip(self._by_name, v, strict=True)) for v in itertools.product(*(c.values for c in self.controls))
+        ]
 
     def text(self, state: dict | None = None, hidden=False) -> str:
         """The readout of a state (the default one if none is given), with "?" for what a prediction still hides."""
@@ -81,13 +100,15 @@ class Explorable(anywidget.AnyWidget):
         return self._complete(proposal["value"])
 
     def _pushed(self, change):
-        self.send({"state": change["new"], "tables": plain(self.run(change["new"]))})       # set from Python, or asked for below
+        self.send(
+            {"state": change["new"], "tables": plain(self.run(change["new"]))}
+        )  # set from Python, or asked for below
 
     def _asked(self, _widget, message, _buffers):
-        if message == "vega":                               # asked for once a page, not once a widget
+        if message == "vega":  # asked for once a page, not once a widget
             self.send({"vega": vega_js()})
             return
-        try:                                                # every question is answered: the front end waits for it
+        try:  # every question is answered: the front end waits for it
             state = self._complete(message["ask"])
             if state == self.state:
                 self._pushed({"new": state})
@@ -99,13 +120,27 @@ class Explorable(anywidget.AnyWidget):
     def _spec(self) -> dict:
         p = self.predict
         return {
-            "id": self.id, "alt": self.alt, "readout": self.readout, "code": self.code,
-            "controls": [c.spec() for c in self.controls], "default": self.default, "presets": self.presets,
+            "id": self.id,
+            "alt": self.alt,
+            "readout": self.readout,
+            "code": self.code,
+            "controls": [c.spec() for c in self.controls],
+            "default": self.default,
+            "presets": self.presets,
             "drag": [vars(d) for d in self.drag],
-            "predict": p and {"answer": p.answer, "columns": p.columns, "axis": p.axis, "unit": p.unit, "format": p.format,
-                              "range": [None if x in (float("inf"), -float("inf")) else x for x in p.range]},
-            "initial": plain(self.data), "heights": [c["height"] for c in self.charts],
-            "signals": {m: signals(m) for m in PALETTE}, "config": {m: vega_config(m) for m in PALETTE},
+            "predict": p
+            and {
+                "answer": p.answer,
+                "columns": p.columns,
+                "axis": p.axis,
+                "unit": p.unit,
+                "format": p.format,
+                "range": [None if x in (float("inf"), -float("inf")) else x for x in p.range],
+            },
+            "initial": plain(self.data),
+            "heights": [c["height"] for c in self.charts],
+            "signals": {m: signals(m) for m in PALETTE},
+            "config": {m: vega_config(m) for m in PALETTE},
             "zoomed": {m: vega_config(m, 1.5) for m in PALETTE},
             "views": [_vega(c) for c in self.charts],
         }
@@ -113,14 +148,30 @@ class Explorable(anywidget.AnyWidget):
     def _stills(self) -> list[str]:
         width = 640 if len(self.charts) == 1 else 340
         hide = self.predict.columns if self.predict else ()
-        shown = {n: {c: [None] * len(a) if c in hide else a for c, a in cols.items()} for n, cols in plain(self.data).items()}
-        rows = {n: [dict(zip(cols, r, strict=True)) for r in zip(*cols.values(), strict=True)] for n, cols in shown.items()}
+        shown = {
+            n: {c: [None] * len(a) if c in hide else a for c, a in cols.items()}
+            for n, cols in plain(self.data).items()
+        }
+        rows = {
+            n: [dict(zip(cols, r, strict=True)) for r in zip(*cols.values(), strict=True)]
+            for n, cols in shown.items()
+        }
         svgs = []
         for i, chart in enumerate(self.charts):
-            spec = {**chart, "width": width, "datasets": {**rows, "guess": []}, "params": [
-                *(p | ({"value": self.default[p["name"]]} if p["name"] in self.default else {}) for p in chart["params"])]}
-            svg = vl_convert.vegalite_to_svg(json.loads(json.dumps(spec)), vl_version=VEGA_LITE,
-                                             config=vega_config("light"))
+            spec = {
+                **chart,
+                "width": width,
+                "datasets": {**rows, "guess": []},
+                "params": [
+                    *(
+                        p | ({"value": self.default[p["name"]]} if p["name"] in self.default else {})
+                        for p in chart["params"]
+                    )
+                ],
+            }
+            svg = vl_convert.vegalite_to_svg(
+                json.loads(json.dumps(spec)), vl_version=VEGA_LITE, config=vega_config("light")
+            )
             svgs.append(themed(svg, f"{self.id}-still{i}"))
         return svgs
 
@@ -136,7 +187,7 @@ class Explorable(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **kw):
         bundle = super()._repr_mimebundle_(**kw)
         data, *metadata = bundle if isinstance(bundle, tuple) else (bundle,)
-        html = self.page() if os.environ.get("NTKLIB_STATIC") else self.html    # set by the Sphinx extension
+        html = self.page() if os.environ.get("NTKLIB_STATIC") else self.html  # set by the Sphinx extension
         data = {**(data or {}), "text/plain": repr(self), "text/html": html}
         return (data, *metadata) if metadata else data
 
@@ -150,17 +201,28 @@ def _sized(chart) -> dict:
     """A chart as Vega-Lite that fills its box, with the palette's signals."""
     d = chart.to_dict()
     d.pop("config", None)
-    return {**d, "width": "container", "height": d.get("height", 280), "autosize": {"type": "fit", "contains": "padding"},
-            "params": [*d.get("params", []), *({"name": n, "value": v} for n, v in signals("light").items())]}
+    return {
+        **d,
+        "width": "container",
+        "height": d.get("height", 280),
+        "autosize": {"type": "fit", "contains": "padding"},
+        "params": [*d.get("params", []), *({"name": n, "value": v} for n, v in signals("light").items())],
+    }
 
 
 def _with_guess(chart: dict, p: Predict) -> dict:
     """The chart with the reader's guess drawn across it, as a dashed rule that a drag moves."""
     encode = {p.axis: (alt.X if p.axis == "x" else alt.Y)("guess:Q", title=None)}
-    rule = alt.Chart(alt.NamedData("guess")).mark_rule(color=concept("ink"), strokeDash=[6, 4], strokeWidth=2).encode(**encode)
+    rule = (
+        alt.Chart(alt.NamedData("guess"))
+        .mark_rule(color=concept("ink"), strokeDash=[6, 4], strokeWidth=2)
+        .encode(**encode)
+    )
     whole = {"$schema", "params", "width", "height", "autosize"}
     inner = {k: v for k, v in chart.items() if k not in whole}
-    return {k: v for k, v in chart.items() if k in whole} | {"layer": [inner, {k: v for k, v in rule.to_dict().items() if k not in whole | {"config"}}]}
+    return {k: v for k, v in chart.items() if k in whole} | {
+        "layer": [inner, {k: v for k, v in rule.to_dict().items() if k not in whole | {"config"}}]
+    }
 
 
 def _vega(chart: dict) -> dict:

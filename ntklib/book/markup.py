@@ -2,6 +2,7 @@
 
 The front end (static/explorable.js) only brings it to life; nothing moves when it does.
 """
+
 import html
 import json
 import math
@@ -11,7 +12,7 @@ from ntklib.book.figures import css_variables
 from ntklib.book.text import inline
 
 esc = html.escape
-_WIDE = Context(prec=800)              # digits enough for any float to be rounded exactly
+_WIDE = Context(prec=800)  # digits enough for any float to be rounded exactly
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
@@ -34,7 +35,11 @@ def _format(v: float, spec: str) -> str:
         return _format(100 * v, spec[:-1] + "f") + "%"
     digits, exact = int(spec[1:-1]), Decimal(v)
     last = -digits if spec[-1] == "f" else exact.adjusted() + (spec[-1] == "g") - max(digits, spec[-1] == "g")
-    return format(float(exact.quantize(Decimal(1).scaleb(last), ROUND_HALF_UP, _WIDE)), spec) if math.isfinite(v) and v else format(v, spec)
+    return (
+        format(float(exact.quantize(Decimal(1).scaleb(last), ROUND_HALF_UP, _WIDE)), spec)
+        if math.isfinite(v) and v
+        else format(v, spec)
+    )
 
 
 def fill(template: str, values: dict) -> str:
@@ -49,7 +54,7 @@ def fill(template: str, values: dict) -> str:
 
 
 def with_unit(text: str, unit: str) -> str:
-    """"60°", "3 layers"."""
+    """ "60°", "3 layers"."""
     return f"{text}{unit}" if unit in ("", "°", "%") else f"{text}\u2009{unit}"
 
 
@@ -58,17 +63,31 @@ def _control(id: str, c) -> str:
     symbol = f' <span class="ex-symbol">{esc(c.symbol)}</span>' if c.symbol else ""
     label = f'<label for="{cid}">{esc(c.label)}{symbol}</label>'
     if s["kind"] == "choice":
-        options = "".join(f'<option value="{esc(str(v))}"{" selected" if v == c.value else ""}>{esc(t)}</option>'
-                          for v, t in c.options.items())
+        options = "".join(
+            f'<option value="{esc(str(v))}"{" selected" if v == c.value else ""}>{esc(t)}</option>'
+            for v, t in c.options.items()
+        )
         field, shown = f'<select id="{cid}" data-control="{c.name}" disabled>{options}</select>', ""
     else:
         v, text = c.values, with_unit(number(c.value, c.format), c.unit)
-        lo, hi, step, at = (v[0], v[-1], (v[-1] - v[0]) / (len(v) - 1), c.value) if s["even"] else (0, len(v) - 1, 1, v.index(c.value))
-        field = (f'<input type="range" id="{cid}" data-control="{c.name}" min="{lo}" max="{hi}" step="{step:.12g}" value="{at}" '
-                 f'aria-valuetext="{esc(text)}" autocomplete="off" disabled>')
+        lo, hi, step, at = (
+            (v[0], v[-1], (v[-1] - v[0]) / (len(v) - 1), c.value)
+            if s["even"]
+            else (0, len(v) - 1, 1, v.index(c.value))
+        )
+        field = (
+            f'<input type="range" id="{cid}" data-control="{c.name}" min="{lo}" max="{hi}" step="{step:.12g}" value="{at}" '
+            f'aria-valuetext="{esc(text)}" autocomplete="off" disabled>'
+        )
         shown = f'<output for="{cid}">{esc(text)}</output>'
-    chars = 1 + max((len(with_unit(number(v, c.format), c.unit)) for v in c.values), default=0) if s["kind"] == "slider" else 0
-    return f'<div class="ex-control" style="--accent:var(--c-{c.concept});--chars:{chars}">{label}{field}{shown}</div>'
+    chars = (
+        1 + max((len(with_unit(number(v, c.format), c.unit)) for v in c.values), default=0)
+        if s["kind"] == "slider"
+        else 0
+    )
+    return (
+        f'<div class="ex-control" style="--accent:var(--c-{c.concept});--chars:{chars}">{label}{field}{shown}</div>'
+    )
 
 
 def _button(text: str, attribute: str) -> str:
@@ -76,17 +95,21 @@ def _button(text: str, attribute: str) -> str:
 
 
 def _predict(id: str, p) -> str:
-    return (f'<div class="ex-predict"><label for="{id}-guess">{inline(p.question)}</label>'
-            f'<span class="ex-guess-box"><input type="number" step="any" id="{id}-guess" data-guess disabled autocomplete="off"><span>{esc(p.unit)}</span></span>'
-            f'{_button("Reveal", "data-reveal")}{_button("Guess again", "data-again")}<p class="ex-verdict" data-verdict aria-live="polite"></p></div>')
+    return (
+        f'<div class="ex-predict"><label for="{id}-guess">{inline(p.question)}</label>'
+        f'<span class="ex-guess-box"><input type="number" step="any" id="{id}-guess" data-guess disabled autocomplete="off"><span>{esc(p.unit)}</span></span>'
+        f'{_button("Reveal", "data-reveal")}{_button("Guess again", "data-again")}<p class="ex-verdict" data-verdict aria-live="polite"></p></div>'
+    )
 
 
 def figure(ex, spec: dict, stills: list[str], table: str | None) -> str:
     """The figure element of an explorable. `stills`: one themed SVG a view; `table`: packed numbers, or None with a kernel."""
     js = json.dumps(spec, separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/")
     state = esc(json.dumps(ex.default, separators=(",", ":")))
-    plots = "".join(f'<div class="ex-plot" style="height:{h}px"><div class="ex-still">{svg}</div></div>'
-                    for svg, h in zip(stills, spec["heights"], strict=True))
+    plots = "".join(
+        f'<div class="ex-plot" style="height:{h}px"><div class="ex-still">{svg}</div></div>'
+        for svg, h in zip(stills, spec["heights"], strict=True)
+    )
     parts = [
         f'<figure class="explorable" id="{ex.id}" data-ntk="explorable.js" data-state="{state}" style="{css_variables()}">',
         f'<script type="application/json">{js}</script>',
@@ -96,10 +119,15 @@ def figure(ex, spec: dict, stills: list[str], table: str | None) -> str:
         f'<div class="ex-controls" role="group" aria-labelledby="{ex.id}-title">{"".join(_control(ex.id, c) for c in ex.controls)}</div>',
         '<div class="ex-bar">',
         *(_button(name, f'data-preset="{esc(name)}"') for name in ex.presets),
-        _button("Reset", "data-reset"), _button("Copy link", "data-link"), _button("Full screen", "data-fullscreen"), "</div>",
+        _button("Reset", "data-reset"),
+        _button("Copy link", "data-link"),
+        _button("Full screen", "data-fullscreen"),
+        "</div>",
         f'<div class="ex-plots" role="img" aria-label="{esc(ex.alt + " " + ex.text(hidden=bool(ex.predict)))}">{plots}</div>',
         f'<p class="ex-readout" data-readout aria-live="polite">{esc(ex.text(hidden=bool(ex.predict)))}</p>',
-        f'<p class="ex-code"><span>In Python:</span> <code data-code>{esc(fill(ex.code, ex.default))}</code></p>' if ex.code else "",
-        f'<figcaption>{inline(ex.caption)}<noscript> This is a still: the controls need JavaScript.</noscript></figcaption></figure>',
+        f'<p class="ex-code"><span>In Python:</span> <code data-code>{esc(fill(ex.code, ex.default))}</code></p>'
+        if ex.code
+        else "",
+        f"<figcaption>{inline(ex.caption)}<noscript> This is a still: the controls need JavaScript.</noscript></figcaption></figure>",
     ]
     return "".join(parts)

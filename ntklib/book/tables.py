@@ -2,6 +2,7 @@
 
 Tables are columns of equal length: {"path": {"layer": [...], "angle": [...]}, "scalar": {"final": [...]}}.
 """
+
 import base64
 import gzip
 import json
@@ -19,8 +20,10 @@ def tables(out: dict) -> Tables:
         if isinstance(value, dict):
             t[name] = {c: np.atleast_1d(_array(v)) for c, v in value.items()}
             if len({len(a) for a in t[name].values()}) > 1:
-                raise ValueError(f"table {name!r} needs columns of one length, got "
-                                 f"{ {c: len(a) for c, a in t[name].items()} }: pad the short ones with nan")
+                raise ValueError(
+                    f"table {name!r} needs columns of one length, got "
+                    f"{ {c: len(a) for c, a in t[name].items()} }: pad the short ones with nan"
+                )
         else:
             t["scalar"][name] = np.atleast_1d(_array(value))
             if len(t["scalar"][name]) != 1:
@@ -35,8 +38,10 @@ def _array(v) -> np.ndarray:
 
 def plain(t: Tables) -> dict:
     """Tables as JSON-ready lists; nan and infinity become null."""
+
     def column(a):
         return a.tolist() if a.dtype.kind in "US" else [float(x) if np.isfinite(x) else None for x in a]
+
     return {n: {c: column(a) for c, a in cols.items()} for n, cols in t.items()}
 
 
@@ -44,6 +49,7 @@ def plain(t: Tables) -> dict:
 class Packed:
     """All states of a grid. `constant`: the columns that never change, as plain tables. `fields`: [table, column, length,
     levels or None] of the others. `blob`: their float32 values, state by state, as base64 of gzip of byte planes."""
+
     constant: dict
     fields: list
     blob: str
@@ -56,9 +62,13 @@ def pack(states: list[Tables]) -> Packed:
         for col, a in cols.items():
             every = [s.get(name, {}).get(col) for s in states]
             if any(e is None or e.shape != a.shape for e in every):
-                raise ValueError(f"column {col!r} of table {name!r} must have the same length in every state: pad it with nan")
+                raise ValueError(
+                    f"column {col!r} of table {name!r} must have the same length in every state: pad it with nan"
+                )
             stack = np.stack(every)
-            if (stack == stack[0]).all() or (stack.dtype.kind == "f" and np.array_equal(stack, np.broadcast_to(a, stack.shape), equal_nan=True)):
+            if (stack == stack[0]).all() or (
+                stack.dtype.kind == "f" and np.array_equal(stack, np.broadcast_to(a, stack.shape), equal_nan=True)
+            ):
                 constant.setdefault(name, {})[col] = plain({name: {col: a}})[name][col]
                 continue
             levels = None
@@ -68,7 +78,9 @@ def pack(states: list[Tables]) -> Packed:
             fields.append([name, col, stack.shape[1], levels])
             columns.append(stack.astype("<f4"))
     matrix = np.concatenate(columns, axis=1) if columns else np.zeros((len(states), 0), "<f4")
-    planes = np.ascontiguousarray(matrix).view(np.uint8).reshape(-1, 4).T.tobytes()     # equal bytes side by side: gzip sees them
+    planes = (
+        np.ascontiguousarray(matrix).view(np.uint8).reshape(-1, 4).T.tobytes()
+    )  # equal bytes side by side: gzip sees them
     return Packed(constant, fields, base64.b64encode(gzip.compress(planes, 9, mtime=0)).decode())
 
 
@@ -80,7 +92,7 @@ def unpack(packed: Packed, states: int) -> list[dict]:
     for row in matrix:
         t, o = json.loads(json.dumps(packed.constant)), 0
         for name, col, n, levels in packed.fields:
-            a = row[o:o + n]
+            a = row[o : o + n]
             t.setdefault(name, {})[col] = [levels[int(x)] for x in a] if levels else plain({"": {"": a}})[""][""]
             o += n
         out.append(t)

@@ -2,6 +2,7 @@
 
 `EXPLORABLES` lists the factories by the figure's id; the tests run every one of them over its grid and in the browser.
 """
+
 from importlib import import_module
 
 CHAPTERS = ("intro", "angles")
