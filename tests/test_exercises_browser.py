@@ -130,7 +130,9 @@ def test_the_page_reads_numbers_as_python_does(desk):
 def test_the_page_marks_as_python_does(desk, id):
     e, rng = EVERY[id], random.Random(id)
     if isinstance(e, Number):
-        values = [e.answer, *(w.value for w in e.wrong), e.answer + 5 * e.tolerance, 1e6]
+        edges = [(e.answer, e.tolerance), (e.answer, 10 * e.tolerance)]
+        edges += [(w.value, e.tolerance if w.tolerance is None else w.tolerance) for w in e.wrong]
+        values = [at + side * reach for at, reach in edges for side in (-1.01, -0.99, 0, 0.99, 1.01)]
         answers = [(v, repr(v)) for v in [*values, *(rng.uniform(0, 2 * abs(e.answer)) for _ in range(30))]]
     else:
         every = range(len(e.options))
