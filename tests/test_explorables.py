@@ -188,6 +188,23 @@ def test_a_preset_of_an_unknown_control_is_the_authors_error():
         make(presets={"P": {"q": 1}})
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"id": 'a"><script>'}, "id must be lower-case"),
+        ({"drag": (Drag(0, "bse"),)}, "needs a slider among"),
+        ({"drag": (Drag(3, "base"),)}, "a view below 1"),
+        ({"drag": (Drag(0, "kind"),)}, "needs a slider among"),
+        ({"predict": Predict("q", "lost")}, "needs an answer among"),
+        ({"predict": Predict("q", "last", ("z",))}, "columns among"),
+    ],
+    ids=["id", "control", "view", "choice", "answer", "columns"],
+)
+def test_loose_ends_are_the_authors_error(change, message):
+    with pytest.raises(ValueError, match=message):
+        make(**change)
+
+
 def test_the_markup_is_whole_before_any_script_runs():
     h = make(code="f({base})", drag=(Drag(0, "base"),)).page()
     assert re.search(r'<figure class="explorable" id="t"', h)

@@ -240,6 +240,41 @@ def box_of(plot):
     return plot.bounding_box()
 
 
+@pytest.mark.parametrize("id", REGISTRY)
+def test_a_moved_control_leaves_the_chart_its_size(id, at):
+    """A control may bear any name, `width` too, which is also the name of a Vega signal."""
+    seen, figure = at(id)
+    for preset in figure.locator("[data-preset]").all():
+        preset.click()
+        seen.page.wait_for_timeout(100)
+        for plot in figure.locator(".ex-plot").all():
+            size = plot.evaluate("p => [p.clientWidth, p.querySelector('canvas').clientWidth, p.clientHeight, p.querySelector('canvas').clientHeight]")
+            assert abs(size[0] - size[1]) < 3, size
+            assert abs(size[2] - size[3]) < 3, size
+
+
+@pytest.mark.parametrize("hash", ["%E0%A4%A", "%", "two-fates?theta=1e999", "two-fates?__proto__=1", "unknown?x=1", "two-fates?"])
+def test_a_broken_link_breaks_nothing(hash, visit, site, home):
+    seen = visit(f"{site}/{home['two-fates']}#{hash}", settle=False)
+    seen.page.wait_for_selector("figure#two-fates[data-ready='1']", state="attached")
+    assert state(seen.page.locator("figure#two-fates")) == explorable("two-fates").default
+    assert not seen.problems(), seen.problems()
+
+
+def test_junk_reveals_no_answer(at):
+    seen, figure = at("predict-one-layer", "?junk=1")
+    assert figure.locator("[data-reveal]").is_enabled()
+    seen.page.evaluate("localStorage.setItem('ntk-guess:predict-one-layer', '{\"open\":\"no\",\"value\":\"x\"}')")
+    seen.page.reload()
+    seen.page.wait_for_selector("figure#predict-one-layer[data-ready='1']")
+    assert figure.locator("[data-reveal]").is_enabled()
+    figure.locator("[data-guess]").fill("9999")
+    assert figure.locator("[data-verdict]").inner_text()                # the browser's own words on the range
+    figure.locator("[data-guess]").fill("60")
+    figure.locator("[data-guess]").press("Enter")
+    assert "You guessed 60°" in figure.locator("[data-verdict]").inner_text()
+
+
 def test_a_drag_moves_the_guess_and_a_mark_moves_its_slider(at):
     seen, figure = at("predict-one-layer")
     plot = box_of(figure.locator(".ex-plot"))

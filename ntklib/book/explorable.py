@@ -11,6 +11,7 @@ still   an SVG of the default state: in print, without JavaScript, and before th
 import itertools
 import json
 import os
+import re
 from functools import cache
 from pathlib import Path
 
@@ -61,12 +62,26 @@ class Explorable(anywidget.AnyWidget):
         self.presets = {name: self._complete(s) for name, s in (presets or {}).items()}
         self.data = self.run(self.default)
         self.charts = [_sized(c) for c in (view if isinstance(view, list) else [view])]
+        self._refuse_loose_ends()
         if predict:
             self.charts[0] = _with_guess(self.charts[0], predict)
         super().__init__(state=dict(self.default))
         self.html = markup.figure(self, self._spec(), self._stills(), None)
         self.observe(self._pushed, "state")
         self.on_msg(self._asked)
+
+    def _refuse_loose_ends(self):
+        """What would fail only at the reader's is the author's error now."""
+        if not re.fullmatch(r"[a-z][a-z0-9-]*", self.id):
+            raise ValueError(f"id must be lower-case letters, digits and hyphens, got {self.id!r}")
+        if len(self._by_name) < len(self.controls):
+            raise ValueError(f"{self.id}: two controls share a name: {[c.name for c in self.controls]}")
+        for d in self.drag:
+            if not isinstance(self._by_name.get(d.control), Slider) or not 0 <= d.view < len(self.charts):
+                raise ValueError(f"{self.id}: {d} needs a slider among {list(self._by_name)} and a view below {len(self.charts)}")
+        p, columns = self.predict, {c for cols in self.data.values() for c in cols}
+        if p and (p.answer not in self.data["scalar"] or not set(p.columns) <= columns or p.axis not in ("x", "y")):
+            raise ValueError(f"{self.id}: {p} needs an answer among {list(self.data['scalar'])}, columns among {sorted(columns)}, axis x or y")
 
     # ---- numbers ----------------------------------------------------------------------------------------------
     def _complete(self, state: dict) -> dict:

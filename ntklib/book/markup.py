@@ -94,17 +94,21 @@ def _button(text: str, attribute: str) -> str:
     return f'<button type="button" {attribute} disabled>{esc(text)}</button>'
 
 
+def _bounds(range: tuple) -> str:
+    return "".join(f' {name}="{v:g}"' for name, v in zip(("min", "max"), range, strict=True) if math.isfinite(v))
+
+
 def _predict(id: str, p) -> str:
     return (
         f'<div class="ex-predict"><label for="{id}-guess">{inline(p.question)}</label>'
-        f'<span class="ex-guess-box"><input type="number" step="any" id="{id}-guess" data-guess disabled autocomplete="off"><span>{esc(p.unit)}</span></span>'
+        f'<span class="ex-guess-box"><input type="number" step="any" id="{id}-guess" data-guess{_bounds(p.range)} disabled autocomplete="off"><span>{esc(p.unit)}</span></span>'
         f'{_button("Reveal", "data-reveal")}{_button("Guess again", "data-again")}<p class="ex-verdict" data-verdict aria-live="polite"></p></div>'
     )
 
 
 def figure(ex, spec: dict, stills: list[str], table: str | None) -> str:
     """The figure element of an explorable. `stills`: one themed SVG a view; `table`: packed numbers, or None with a kernel."""
-    js = json.dumps(spec, separators=(",", ":"), ensure_ascii=False).replace("</", "<\\/")
+    js = json.dumps(spec, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
     state = esc(json.dumps(ex.default, separators=(",", ":")))
     plots = "".join(
         f'<div class="ex-plot" style="height:{h}px"><div class="ex-still">{svg}</div></div>'

@@ -3,7 +3,7 @@
 
 const dark = () => document.documentElement.dataset.theme === "dark" || document.body.dataset.jpThemeLight === "false";
 const script = src => new Promise((done, failed) => {
-  document.head.append(Object.assign(document.createElement("script"), { src, onload: done, onerror: failed }));
+  document.head.append(Object.assign(document.createElement("script"), { src, onload: done, onerror: () => failed(new Error(`cannot load ${src}`)) }));
 });
 
 // ---- Vega, once a page: a file beside this one, or the kernel's copy ----
@@ -144,7 +144,6 @@ async function render({ model, el }) {
         last[name] = cols;
         view.data(name, rows(cols));
       }
-      for (const k in shown) if (view.ntkSignals.has(k)) view.signal(k, shown[k]);
       view.run();
     }
     const scalar = hidden() ? {} : Object.fromEntries(Object.entries(data.scalar ?? {}).map(([k, [v]]) => [k, typeof v === "number" ? Math.fround(v) : v]));
@@ -162,7 +161,10 @@ async function render({ model, el }) {
 
   // ---- predict, then reveal: the verdict speaks of the question's state only, so Reveal returns to it ----
   function recall() {
-    try { return JSON.parse(localStorage.getItem(guessKey)) ?? {}; } catch { return {}; }
+    try {
+      const { value, open } = JSON.parse(localStorage.getItem(guessKey)) ?? {};
+      return { value: Number.isFinite(value) ? value : undefined, open: open === true };
+    } catch { return {}; }
   }
   function keep(g) {
     guess = g;
@@ -173,8 +175,9 @@ async function render({ model, el }) {
     const p = spec.predict, has = Number.isFinite(guess.value), unit = t => withUnit(t, p.unit);
     $("[data-reveal]").textContent = has ? "Reveal" : "Show without a guess";
     $("[data-reveal]").disabled = !!guess.open;
-    $("[data-again]").style.visibility = has || guess.open ? "" : "hidden";
-    $("[data-verdict]").textContent = !guess.open ? "" : has
+    $("[data-again]").style.visibility = guess.open ? "" : "hidden";
+    $("[data-guess]").readOnly = !!guess.open;
+    $("[data-verdict]").textContent = !guess.open ? $("[data-guess]").validity.valid ? "" : $("[data-guess]").validationMessage : has
       ? `You guessed ${unit(number(guess.value, p.format))}; it is ${unit(number(truth, p.format))}: off by ${unit(number(Math.abs(guess.value - truth), p.format))}.`
       : `It is ${unit(number(truth, p.format))}.`;
   }
@@ -183,8 +186,10 @@ async function render({ model, el }) {
     const field = $("[data-guess]"), [lo, hi] = spec.predict.range;
     const clamp = v => Math.min(hi ?? Infinity, Math.max(lo ?? -Infinity, v));
     if (Number.isFinite(guess.value)) field.value = +guess.value.toPrecision(4);
-    listen(field, "input", () => keep({ ...guess, value: Number.isFinite(field.valueAsNumber) ? field.valueAsNumber : undefined }));
-    listen($("[data-reveal]"), "click", () => { set(spec.default); keep({ ...guess, open: true }); });
+    const reveal = () => { set(spec.default); keep({ ...guess, open: true }); $("[data-again]").focus(); };
+    listen(field, "input", () => keep({ ...guess, value: field.checkValidity() && Number.isFinite(field.valueAsNumber) ? field.valueAsNumber : undefined }));
+    listen(field, "keydown", e => { if (e.key === "Enter" && Number.isFinite(guess.value)) reveal(); });
+    listen($("[data-reveal]"), "click", reveal);
     listen($("[data-again]"), "click", () => { field.value = ""; keep({}); field.focus(); });
     drag(0, spec.predict.axis, () => !guess.open, v => { const g = +clamp(v).toPrecision(3); field.value = g; keep({ ...guess, value: g }); });
     verdict();
@@ -202,8 +207,18 @@ async function render({ model, el }) {
       move(kind === "angle" ? a : view.scale(kind).invert(kind === "x" ? x : y));
       e.preventDefault();
     };
-    listen(plot, "pointerdown", e => { plot.setPointerCapture(e.pointerId); at(e); });
-    listen(plot, "pointermove", e => { if (e.buttons) at(e); });
+    let held = null, from = null;                       // a touch that scrolls the page never moves a mark: it must go sideways first
+    listen(plot, "pointerdown", e => {
+      if (e.button !== 0 || !e.isPrimary) return;
+      held = e.pointerId; from = e.pointerType === "touch" ? [e.clientX, e.clientY] : null;
+      if (!from) { plot.setPointerCapture(held); at(e); }
+    });
+    listen(plot, "pointermove", e => {
+      if (e.pointerId !== held || !e.buttons) return;
+      if (from && Math.hypot(e.clientX - from[0], e.clientY - from[1]) < 8) return;
+      from = null; at(e);
+    });
+    for (const end of ["pointerup", "pointercancel"]) listen(plot, end, e => { if (e.pointerId === held) held = null; });
   }
   for (const d of spec.drag) {
     const { c } = ui[d.control];
@@ -214,20 +229,19 @@ async function render({ model, el }) {
   function link() { return `#${spec.id}?${new URLSearchParams(state)}`; }
   function save() { if (model.page) try { history.replaceState(null, "", link()); } catch { /* some hosts forbid it */ } }
   function restore() {
-    const [id, query] = decodeURIComponent(location.hash.slice(1)).split("?");
-    if (id !== spec.id || !query) return false;
+    const [id, query] = location.hash.slice(1).split("?");
+    if (id !== spec.id || !query) return;
     const change = {}, wrong = [];
     for (const [k, text] of new URLSearchParams(query)) {
       const c = ui[k]?.c, v = c?.kind === "choice" ? c.values.find(x => String(x) === text) : text.trim() === "" ? NaN : +text;
-      if (!c || v === undefined || Number.isNaN(v)) { wrong.push(`${k}=${text}`); continue; }
+      if (!c || v === undefined || typeof v === "number" && !Number.isFinite(v)) { wrong.push(`${k}=${text}`); continue; }
       change[k] = c.kind === "choice" ? v : c.values[nearest(c, v)];
       if (c.kind !== "choice" && Math.abs(change[k] - v) > 1e-6 * Math.abs(v)) wrong.push(`${k}=${text}, shown at ${number(change[k])}`);
     }
-    if (spec.predict) keep({ ...guess, open: true });          // who follows a link to a state is shown it
+    if (spec.predict && Object.keys(change).length) keep({ ...guess, open: true });      // who follows a link to a state is shown it
     set(change, { quiet: true });
     if (wrong.length) requestAnimationFrame(() => requestAnimationFrame(() => say(`${readout.textContent} (Not in this figure: ${wrong.join("; ")}.)`)));
     root.scrollIntoView({ block: "center" });
-    return true;
   }
   const linkButton = $("[data-link]");
   if (model.page) {
@@ -240,6 +254,11 @@ async function render({ model, el }) {
     });
     listen(window, "hashchange", restore);
   } else linkButton.hidden = true;
+
+  // ---- on paper the still shows the default state, and so must the words ----
+  let before = state;
+  listen(window, "beforeprint", () => { before = state; set(spec.default, { quiet: true }); if (look) draw(); });
+  listen(window, "afterprint", () => set(before, { quiet: true }));
 
   // ---- full screen, for the back row ----
   const full = $("[data-fullscreen]");
@@ -260,7 +279,6 @@ async function render({ model, el }) {
     if (mine !== turn || stop.signal.aborted) { made.forEach((r, i) => { r.finalize(); hosts[i].remove(); }); return; }
     views.forEach(v => { v.finalize(); v.host.remove(); });
     views = made.map(({ view, finalize }, i) => {
-      view.ntkSignals = new Set((spec.views[i].signals ?? []).map(s => s.name));
       view.width(plots[i].clientWidth).height(plots[i].clientHeight);
       return { view, finalize, host: hosts[i], last: {}, tables: (spec.views[i].data ?? []).map(d => d.name).filter(n => n === "guess" || n in data) };
     });

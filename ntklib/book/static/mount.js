@@ -10,7 +10,11 @@
     const spec = JSON.parse(el.querySelector("script[type='application/json']").textContent);
     const model = { page: true, url: path => new URL(path, here).href, get: key => spec[key], set() {}, on() {}, off() {}, send() {}, save_changes() {} };
     try { await (await load(el.dataset.ntk)).default.render({ model, el }); }
-    catch (e) { console.error(`${el.id} did not start:`, e); }
+    catch (e) {
+      console.error(`${el.id} did not start:`, e);
+      const says = el.querySelector("[data-readout]");
+      if (says) says.textContent += " (The controls did not load: reload the page to try again.)";
+    }
   }
   async function start() {
     const all = [...document.querySelectorAll("[data-ntk]")], linked = all.find(el => location.hash.startsWith(`#${el.id}?`));
