@@ -19,9 +19,10 @@ STYLE = """<style>
 .claims:focus-visible { outline: 3px solid currentColor; outline-offset: 2px; }
 .claims table { width: 100%; min-width: 38rem; margin: 0; border-collapse: collapse; color: inherit; }
 .claims caption { caption-side: top; padding: .3rem 0; text-align: left; font-weight: 600; color: inherit; }
-.claims :is(th, td) { padding: .5rem .8rem .5rem 0; vertical-align: top; text-align: left; border: 0;
-  border-bottom: 1px solid color-mix(in srgb, currentColor 25%, transparent); background: none; }
-.claims :is(th, td) { font-size: .9rem; line-height: 1.45; white-space: normal; }
+.claims.claims table :is(th, td) { padding: .5rem .8rem .5rem 0; vertical-align: top; text-align: left; border: 0;
+  border-bottom: 1px solid color-mix(in srgb, currentColor 25%, transparent); white-space: normal; }
+.claims.claims table tr { background: none; }
+.claims.claims table { table-layout: auto; font-size: .93em; line-height: 1.5; }
 .claims tbody th { font-weight: 400; }
 .claims :not(thead) > tr > th { width: 44%; }
 .claims-errata :not(thead) > tr > th { width: 22%; }
