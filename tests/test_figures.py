@@ -1,10 +1,13 @@
 """One colour per concept: legible on both pages, told apart by colour-blind readers."""
 
 import itertools
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ntklib.book import figures
 from ntklib.book.figures import PALETTE, Still, concept, css_variables, themed
 
 GROUPS = [("linear", "relu", "leaky", "gradient", "measured"), ("sp", "wn", "bn", "ln", "gmp")]
@@ -92,3 +95,11 @@ def test_a_still_is_deterministic():
     assert one._repr_html_() == two._repr_html_()
     assert "var(--c-relu)" in one._repr_html_()
     assert repr(one).startswith("Figure wedge: The plane")
+
+
+def test_prose_uses_the_colours_of_the_figures():
+    css = (Path(figures.__file__).parent / "static" / "book.css").read_text()
+    used = set(re.findall(r"--ntk-(\w+)", (Path(__file__).parents[1] / "chapters" / "notation.md").read_text()))
+    assert used == set(GROUPS[0])
+    for name in used:
+        assert f"--ntk-{name}: light-dark({PALETTE['light'][name]}, {PALETTE['dark'][name]});" in css

@@ -189,7 +189,7 @@ def series():
 
 @claim("angles-flat-at-pi", of=CHAPTER, verdict="proved", source=BOOK,
        derivation="symbolic.antipode_steps",
-       statement=r"Near $\pi$ the curve is flat to third order: $g(\pi-\varepsilon)=\frac{\pi}{2}-"
+       statement=r"Near $\pi$ the curve is flat, and its first term cubic: $g(\pi-\varepsilon)=\frac{\pi}{2}-"
                  r"\frac{\varepsilon^3}{3\pi}+O(\varepsilon^5)$. Nearly opposite inputs come out nearly "
                  "orthogonal.",
        measures=r"relative error of the cubic coefficient at $\varepsilon=0.01$", tolerance=2e-5)

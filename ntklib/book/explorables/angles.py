@@ -98,7 +98,10 @@ def hidden_units_figure() -> Explorable:
         alt.Chart(alt.NamedData("arrows")),
         tail=centre,
         tip={"x": "datum.x * 0.9", "y": "datum.y * 0.9"},
-        label={"x": "datum.x * 0.62 - datum.y * 0.1", "y": "datum.y * 0.62 + datum.x * 0.1"},
+        label={
+            "x": "datum.name == 'x' ? 0.62 : datum.x * 0.62 - datum.y * 0.11",
+            "y": "datum.name == 'x' ? -0.11 : datum.y * 0.62 + datum.x * 0.11",
+        },
     )
     raw = {"scale": None, "axis": None}
     at = {n: {"x": alt.X(f"{n}_x:Q", **raw), "y": alt.Y(f"{n}_y:Q", **raw)} for n in ("tail", "tip", "label")}
@@ -509,7 +512,7 @@ def precision_figure() -> Explorable:
         alt="Relative error of two formulas against the angle. The arccos of the cosine loses every digit below a threshold, the "
         "stable formula stays at rounding error.",
         caption="Orange: normalise, take the scalar product, take $\\arccos$. Blue: `ntklib.angle_between`. Both see the same rounded "
-        "vectors. In float32 every angle below about $3\\cdot10^{-4}$ becomes 0: an error of 100 %.",
+        "vectors. In float32 every angle below $2^{-12}\\approx2.4\\cdot10^{-4}$ becomes 0: an error of 100 %.",
         readout="In {dtype} an angle of {theta:.0e}: arccos says {arccos:.3g} (error {lost:.0%}), angle_between says {ours:.3g}.",
         presets={
             "0.0001 in float32": {"dtype": "float32", "theta": 1e-4},

@@ -53,7 +53,7 @@ def two_fates(theta: float, depth: int) -> dict:
 
 def two_fates_figure() -> Explorable:
     """Embeddings collapse with depth while gradients separate."""
-    colour = series({"gradients": "gradient", "linear network": "linear", "embeddings": "relu"})
+    colour = series({"gradients": "gradient", "linear network": "linear", "embeddings": "relu"}, columns=1)
     y = alt.Y(
         "angle:Q",
         title="angle (degrees)",
@@ -86,8 +86,8 @@ def two_fates_figure() -> Explorable:
         "gradients rises steeply towards 75.5 degrees, and for a linear network both stay at the input angle.",
         caption="Two inputs at angle $\\theta$ enter an infinitely wide network with $L$ hidden layers. Their "
         "**embeddings** (blue) become one direction; their **gradients** (orange), on which training acts, "
-        "come apart. Without the ReLU (grey) nothing changes. Move $\\theta$ past 67° and "
-        "the gradients start to come together instead: the story has hypotheses, and this book is about them.",
+        "come apart. Without the ReLU (grey) nothing changes. Try a right angle: its gradients come *together* "
+        "in the first layers. The story has hypotheses, and this book is about them.",
         readout="At depth {depth}, inputs {theta}° apart have embeddings {embedding:.3g}° and gradients {gradient:.3g}° apart. "
         "Condition number of the pair's tangent kernel: {kappa_relu:.3g} with ReLU, {kappa_linear:.3g} without.",
         presets={

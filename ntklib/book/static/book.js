@@ -14,7 +14,7 @@
   addEventListener("DOMContentLoaded", async () => {
     await window.MathJax?.startup?.promise;
     delete root.dataset.typesetting;
-    if (location.hash && !scrollY) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();   // it has moved
+    if (location.hash && !scrollY) document.querySelector(":target")?.scrollIntoView();             // it has moved
     reach();
     new ResizeObserver(reach).observe(document.querySelector("article") ?? document.body);
   });
