@@ -22,9 +22,9 @@ STYLE = """<style>
 .claims.claims table :is(th, td) { padding: .5rem .8rem .5rem 0; vertical-align: top; text-align: left; border: 0;
   border-bottom: 1px solid color-mix(in srgb, currentColor 25%, transparent); white-space: normal; }
 .claims.claims table tr { background: none; }
-.claims.claims table { table-layout: auto; font-size: .93em; line-height: 1.5; }
+.claims.claims table { table-layout: auto; font-size: .9em; line-height: 1.5; }
 .claims tbody th { font-weight: 400; }
-.claims :not(thead) > tr > th { width: 44%; }
+.claims :not(thead) > tr > th { width: 54%; }
 .claims-errata :not(thead) > tr > th { width: 22%; }
 .claims code { padding: 0; color: inherit; background: none; border: 0; overflow-wrap: anywhere; }
 .claims p { margin: 0 0 .3rem; }
@@ -89,7 +89,7 @@ def _legend() -> str:
 
 
 # ---- cells -------------------------------------------------------------------------------------------
-def _statement(c, more: str = "") -> str:
+def _statement(c, more: str) -> str:
     given = f'<span class="claim-small">Given: {text.inline(c.hypotheses)}</span>' if c.hypotheses else ""
     return f'<th scope="row">{text.html(c.statement)}{given}{more}</th>'
 
@@ -120,18 +120,19 @@ def _power(x: float) -> str:
     return f"{'' if digit == '1' else digit + '·'}10<sup>−{-int(exponent)}</sup>"
 
 
+def _row(c, small: str) -> str:
+    claim = _statement(c, f'<span class="claim-small">{small}</span>')
+    return f"{claim}<td>{_source(c)}</td><td>{_verdict(c)}{_evidence(c)}</td>"
+
+
 def _chapter_row(c) -> str:
-    more = link("ledger", f"#claim-{c.id}", f"ledger: {c.id}")
-    return (f"{_statement(c)}<td>{_source(c)}</td>"
-            f'<td>{_verdict(c)}{_evidence(c)}<span class="claim-small">{more}</span></td>')
+    return _row(c, link("ledger", f"#claim-{c.id}", f"In the ledger: {c.id}"))
 
 
 def _ledger_row(c) -> str:
     run = c.device if c.seed is None else f"{c.device}, seed {c.seed}"
-    how = (f'<span class="claim-small">Derived by <code>{html.escape(c.derivation)}</code>, '
-           f"checked on {run}.</span>")
     made = link(c.page, f"#claim-{c.id}", c.id)
-    return f"{_statement(c, how)}<td>{_source(c)}</td><td>{_verdict(c)}{_evidence(c)}</td><td>{made}</td>"
+    return _row(c, f"{made}: <code>ntklib.{html.escape(c.derivation)}</code>, checked on {run}")
 
 
 def _errata_row(c) -> str:
@@ -143,6 +144,6 @@ def _errata_row(c) -> str:
 
 KINDS = {
     "claims": (("Claim", "Source", "Verdict"), _chapter_row),
-    "ledger": (("Claim", "Source", "Verdict", "Made in"), _ledger_row),
+    "ledger": (("Claim", "Source", "Verdict"), _ledger_row),
     "errata": (("Source", "The paper says", "The book finds", "What remains true"), _errata_row),
 }
