@@ -8,6 +8,7 @@ y/|y|,
 is a single product of matrices with two columns more; the closer the points lie round their centre, the less
 of it cancels. Where still too much does, the angle is taken from the two points themselves.
 """
+import math
 from collections.abc import Callable
 
 import torch
@@ -26,11 +27,15 @@ class Rays:
     """The rows of X as lengths and directions."""
 
     def __init__(self, X: Tensor):
-        largest = X.abs().amax(1, keepdim=True)
-        largest = torch.where(largest > 0, largest, 1)     # squares must not overflow
-        length = torch.linalg.vector_norm(X / largest, dim=1, keepdim=True)
-        self.X, self.length = X, (length * largest)[:, 0]
-        self.unit = X / largest / torch.where(length > 0, length, 1)
+        length = torch.linalg.vector_norm(X, dim=1, keepdim=True)
+        unit, tiny = X / length, torch.finfo(X.dtype).tiny ** 0.45
+        odd = ~((length > tiny) & (length < 1 / tiny))[:, 0]
+        if bool(odd.any()):                                          # squares that over- or underflow; zero rows
+            largest = X[odd].abs().amax(1, keepdim=True)
+            rows = X[odd] / torch.where(largest > 0, largest, 1)
+            short = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
+            unit[odd], length[odd] = rows / torch.where(short > 0, short, 1), short * largest
+        self.X, self.length, self.unit = X, length[:, 0], unit
 
 
 def half_angles(x: Rays, y: Rays | None, even: bool, use: Callable[[slice, slice, Tensor], None],
@@ -41,9 +46,10 @@ def half_angles(x: Rays, y: Rays | None, even: bool, use: Callable[[slice, slice
     are given. `even` takes the angle between lines instead of rays.
     """
     same, y = y is None, y or x
-    centre = (x.unit.mean(0) + y.unit.mean(0)) / 2
-    a, b = x.unit - centre, y.unit - centre
-    aa, bb = a.square().sum(1, keepdim=True) / 4, b.square().sum(1, keepdim=True) / 4
+    centre = x.unit.mean(0) if same else (x.unit.mean(0) + y.unit.mean(0)) / 2
+    a = x.unit - centre
+    b = a if same else y.unit - centre
+    aa, bb = (torch.linalg.vecdot(c, c)[:, None] / 4 for c in (a, b))
     left, right = torch.cat([a, aa, torch.ones_like(aa)], 1), torch.cat([b / -2, torch.ones_like(bb), bb], 1)
     tiny = TINY if a.dtype == torch.float64 else 1e-2
     late = []
@@ -72,13 +78,23 @@ def gram(X: Tensor, Y: Tensor | None, s, depth: int, kind: str) -> Tensor:
     """K, (n, m)."""
     x, y = Rays(X), None if Y is None else Rays(Y)
     top, p, q = s.top(depth, kind), x.length ** s.power(depth), (y or x).length ** s.power(depth)
+    largest = top * float(p.max() * q.max())
+    if not math.isfinite(largest):
+        raise OverflowError(f"the kernel exceeds {X.dtype}: scale the inputs down (largest |x| is "
+                            f"{float(x.length.max()):.3g})")
     unit = bool((p == 1).all() and (q == 1).all())
 
-    def kernel(D: Tensor, i, j) -> Tensor:
-        K = D.neg_().add_(top)
-        return K if unit else K.mul_(p[i, None] if isinstance(i, slice) else p[i]).mul_(q[j])
+    f = curve(s, depth, kind, X.dtype, X.device)
 
-    K = _fill(x, y, s, depth, kind, kernel)
+    def kernel(rows: slice, columns: slice, half: Tensor, out: Tensor) -> None:
+        f.kernel(half, out)
+        if not unit:
+            out.mul_(p[rows, None]).mul_(q[columns])
+
+    def entries(i: Tensor, j: Tensor, theta: Tensor) -> Tensor:
+        return p[i] * q[j] * (top - s.deficit(theta, depth, kind))
+
+    K = _fill(x, y, s.even, kernel, entries)
     if y is None:
         K.diagonal().copy_(top * p * p)
     return K
@@ -86,33 +102,39 @@ def gram(X: Tensor, Y: Tensor | None, s, depth: int, kind: str) -> Tensor:
 
 def deficits(X: Tensor, s, depth: int, kind: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """D, (n, n), to full relative accuracy; and i, j and theta of the pairs that lie close, i > j."""
-    nothing = torch.zeros(0, dtype=torch.long, device=X.device)
+    f, nothing = curve(s, depth, kind, X.dtype, X.device), torch.zeros(0, dtype=torch.long, device=X.device)
     close = [(nothing, nothing, nothing.double())]
-    D = _fill(Rays(X), None, s, depth, kind, lambda D, i, j: D, close)
+
+    def entries(i: Tensor, j: Tensor, theta: Tensor) -> Tensor:
+        close.append((i, j, theta))
+        return s.deficit(theta, depth, kind)
+
+    D = _fill(Rays(X), None, s.even, lambda rows, columns, half, out: out.copy_(f(half)), entries)
     D.diagonal().zero_()
     return D, *(torch.cat(column) for column in zip(*close, strict=True))
 
 
-def _fill(x: Rays, y: Rays | None, s, depth: int, kind: str, value: Callable, close=None) -> Tensor:
-    """The matrix of value(D_ij, i, j); the list `close` takes the pairs computed one by one."""
-    D, M = curve(s, depth, kind, x.X.dtype), x.X.new_empty(len(x.length), len((y or x).length))
+def _fill(x: Rays, y: Rays | None, even: bool, write: Callable, entries: Callable) -> Tensor:
+    """A matrix of values at the angles: write(rows, columns, half, out) for tiles, entries(i, j, theta) for pairs."""
+    M = x.X.new_empty(len(x.length), len((y or x).length))
 
     def use(rows: slice, columns: slice, half: Tensor) -> None:
-        M[rows, columns] = tile = value(D(half), rows, columns)
-        if y is None and rows != columns:
-            M[columns, rows] = tile.T
-        elif y is None:                              # a product need not round alike on both sides
-            M[rows, rows] = tile.tril() + tile.tril(-1).T
+        write(rows, columns, half, M[rows, columns])
+        if y is None:
+            M[columns, rows] = M[rows, columns].T if rows != columns else _mirrored(M[rows, rows])
 
     def fix(i: Tensor, j: Tensor, theta: Tensor) -> None:
-        M[i, j] = entry = value(s.deficit(theta, depth, kind), i, j).to(M.dtype)
+        M[i, j] = values = entries(i, j, theta).to(M.dtype)
         if y is None:
-            M[j, i] = entry
-        if close is not None:
-            close.append((i, j, theta))
+            M[j, i] = values
 
-    half_angles(x, y, s.even, use, fix)
+    half_angles(x, y, even, use, fix)
     return M
+
+
+def _mirrored(tile: Tensor) -> Tensor:
+    """The lower triangle on both sides: a product need not round alike."""
+    return tile.tril() + tile.tril(-1).T
 
 
 class HomogeneousGram(torch.autograd.Function):

@@ -17,7 +17,7 @@ from ntklib.duals import ReLULike, SquaredReLU
 class Curve:
     """D as a function of the half angle, for tiles that stay in cache; terms are fitted in float64."""
 
-    def __init__(self, dual: ReLULike | SquaredReLU, depth: int, kind: str, dtype: torch.dtype):
+    def __init__(self, dual: ReLULike | SquaredReLU, depth: int, kind: str, dtype: torch.dtype, device: str):
         self.order, self.top = dual.order(kind), dual.top(depth, kind)
         end = math.pi / 4 if dual.even else math.pi / 2
         self.a = min(4 * dual.pole / depth, 64.)                     # 4: measured, and flat from 1 to 8
@@ -26,33 +26,40 @@ class Curve:
         powers = _to_powers(fit)
         # Horner on powers costs half of Clenshaw, and is as accurate if the terms do not outgrow the sum.
         self.horner = bool(powers.abs().sum() < 8 * fit.abs().sum())
-        self.terms = (powers if self.horner else fit).to(dtype)
+        terms = (powers if self.horner else fit).to(device, dtype)
+        self.terms, self.one, self.offset = list(terms), terms.new_ones(()), terms.new_tensor(self.top)
 
     def __call__(self, half: Tensor) -> Tensor:
         """D at the angles 2 `half`."""
+        return self._quotient(half).mul_(half)
+
+    def kernel(self, half: Tensor, out: Tensor) -> Tensor:
+        """top - D at the angles 2 `half`."""
+        return torch.addcmul(self.offset, half, self._quotient(half), value=-1, out=out)
+
+    def _quotient(self, half: Tensor) -> Tensor:
+        """D / half."""
         x = half + self.a
-        torch.div(half, x, out=x).mul_(-self.c).add_(1)
-        q = (_horner if self.horner else _clenshaw)(self.terms.to(x.device), x)
-        for _ in range(self.order):
-            q.mul_(half)
-        return q
+        torch.div(half, x, out=x)
+        torch.add(self.one, x, alpha=-self.c, out=x)
+        q = (_horner if self.horner else _clenshaw)(self.terms, x)
+        return q if self.order == 1 else q.mul_(half)
 
 
 @cache
-def curve(dual: ReLULike | SquaredReLU, depth: int, kind: str, dtype: torch.dtype) -> Curve:
+def curve(dual: ReLULike | SquaredReLU, depth: int, kind: str, dtype: torch.dtype, device="cpu") -> Curve:
     """The interpolant of one kernel, fitted once."""
-    return Curve(dual, depth, kind, dtype)
+    return Curve(dual, depth, kind, dtype, device)
 
 
-def _horner(terms: Tensor, x: Tensor) -> Tensor:
-    *terms, q = terms
-    q = torch.mul(x, q).add_(terms.pop())
-    for c in reversed(terms):
+def _horner(terms: list[Tensor], x: Tensor) -> Tensor:
+    q = torch.add(terms[-2], x, alpha=float(terms[-1]))
+    for c in terms[-3::-1]:
         torch.addcmul(c, q, x, out=q)
     return q
 
 
-def _clenshaw(terms: Tensor, x: Tensor) -> Tensor:
+def _clenshaw(terms: list[Tensor], x: Tensor) -> Tensor:
     first, *terms = terms
     twice, now, before = 2 * x, torch.zeros_like(x), torch.zeros_like(x)
     for c in reversed(terms):

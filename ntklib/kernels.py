@@ -78,14 +78,13 @@ def _gram(X, Y, depth: int, activation, kind: str, tol: float) -> Tensor:
             raise ValueError(f"X and Y must hold points of one dimension, got shapes {tuple(X.shape)} and "
                              f"{tuple(Y.shape)}")
     if depth == 0 or s == LINEAR:
-        K = _inner(X, Y) * (LINEAR.top(depth, kind))
+        K = _inner(X, Y) * LINEAR.top(depth, kind)
     elif isinstance(s, Smooth):
         K = _recursion(X, X if Y is None else Y, s, depth, kind, tol)
     else:
-        K = HomogeneousGram.apply(X, Y, s, depth, kind)
+        return HomogeneousGram.apply(X, Y, s, depth, kind)
     if not bool(torch.isfinite(K.detach()).all()):
-        raise OverflowError(f"the kernel is beyond {X.dtype}: scale the inputs down (largest |x| is "
-                            f"{float(torch.linalg.vector_norm(X.detach(), dim=1).max()):.3g})")
+        raise OverflowError(f"the kernel exceeds {X.dtype}: scale the inputs down")
     return K
 
 

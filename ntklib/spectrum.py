@@ -87,7 +87,7 @@ def extreme_eigenvalues(K: Float[Tensor, "n n"]) -> Extremes:
     """(lambda_min, lambda_max) of a symmetric positive semi-definite matrix, for large n.
 
     Lanczos and a Cholesky factor, n^3 / 3 operations; torch.linalg.eigvalsh takes 4 n^3 / 3, and
-    overflows its workspace at n = 32767. Arguments and errors as in `condition_number`; a singular K has lambda_min = 0.
+    overflows its workspace at n = 32767. Arguments and errors as in `condition_number`; lambda_min = 0 if singular.
 
     >>> extreme_eigenvalues(torch.tensor([[2., 1.], [1., 2.]]))
     Extremes(lambda_min=1.0..., lambda_max=3.0...)

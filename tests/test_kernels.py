@@ -353,7 +353,7 @@ def test_threads_are_left_as_they_were():
         assert seen.pop() == 2
     finally:
         torch.set_num_threads(before)
-    assert sorted((i, j) for i, j, _ in seen) == [(i, j) for i in (0, 256, 512) for j in range(0, i + 1, 256)]
+    assert sorted((i, j) for i, j, _ in seen) == [(i, j) for i in (0, 128, 256, 384, 512, 640) for j in range(0, i + 1, 128)]
     assert {threads for *_, threads in seen} == {1}
     with pytest.raises(ZeroDivisionError):
         tiles.run(lambda i, j: 1 / 0, 700, 700, False, torch.device("cpu"))
