@@ -87,11 +87,11 @@ def test_keyboard_mouse_presets_reset_and_link(id, at):
         figure.locator(f"[data-preset='{name}']").click()
         assert state(figure) == preset
         shows(figure, expected(e, preset, figure))
-    seen.page.wait_for_function("id => location.hash.startsWith(`#${id}?`)", arg=id)
-    link = seen.page.url
+    in_link = "([id, s]) => location.hash === `#${id}?${new URLSearchParams(s)}`"
+    seen.page.wait_for_function(in_link, arg=[id, state(figure)])
     figure.locator("[data-reset]").click()
     assert state(figure) == e.default
-    seen.page.wait_for_function("link => location.href !== link", arg=link)
+    seen.page.wait_for_function(in_link, arg=[id, e.default])
     assert not seen.problems(), seen.problems()
 
 
