@@ -114,7 +114,9 @@ BAD = {
     "unlabelled": "<input type='text'>",
     "formula": r"<p class='tex2jax_ignore'>\(\frac12\)</p>",
     "jump": "<div id='late'></div>" + "<p>text</p>" * 12 +
-            "<script>setTimeout(() => document.getElementById('late').style.height = '600px', 3000)</script>",
+            """<script>{ const late = document.getElementById("late"), shown = () => !("typesetting" in document.documentElement.dataset);
+            const wait = () => setTimeout(() => shown() ? setTimeout(() => late.style.height = "600px", 3000) : wait(), 100);
+            addEventListener("load", wait); }</script>""",
     "link": '<a href="nowhere.html">nowhere</a>',
     "anchor": '<a href="#nothing">nothing</a>',
     "alt": "<img src='../_static/ntklib/favicon.svg'>",
@@ -210,7 +212,8 @@ accessible = pages.test_a_page_is_accessible
 
 
 def after_a_while(seen):
-    seen.page.wait_for_timeout(3000)
+    seen.page.wait_for_function("!document.getElementById('late') || document.getElementById('late').offsetHeight", timeout=60000)
+    seen.page.wait_for_timeout(500)
     return seen
 
 
