@@ -188,7 +188,7 @@ async function render({ model, el }) {
     if (Number.isFinite(guess.value)) field.value = +guess.value.toPrecision(4);
     const reveal = () => { set(spec.default); keep({ ...guess, open: true }); $("[data-again]").focus(); };
     listen(field, "input", () => keep({ ...guess, value: field.checkValidity() && Number.isFinite(field.valueAsNumber) ? field.valueAsNumber : undefined }));
-    listen(field, "keydown", e => { if (e.key === "Enter" && Number.isFinite(guess.value)) reveal(); });
+    listen(field, "keydown", e => { if (e.key === "Enter" && Number.isFinite(guess.value)) { e.preventDefault(); reveal(); } });      // else the same Enter presses the button it lands on
     listen($("[data-reveal]"), "click", reveal);
     listen($("[data-again]"), "click", () => { field.value = ""; keep({}); field.focus(); });
     drag(0, spec.predict.axis, () => !guess.open, v => { const g = +clamp(v).toPrecision(3); field.value = g; keep({ ...guess, value: g }); });
