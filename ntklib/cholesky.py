@@ -3,6 +3,8 @@
 Block columns are factored from left to right, so that nearly all the work is one large matrix product for
 each. The array is the only one: no workspace, and no 32-bit index to overflow.
 """
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -11,6 +13,15 @@ BLOCK = 512
 
 def _blocks(n: int) -> list[slice]:
     return [slice(k, min(k + BLOCK, n)) for k in range(0, n, BLOCK)]
+
+
+def mirror_(A: Tensor, value: Callable[[slice, slice, Tensor], Tensor]) -> None:
+    """Write value(rows, columns, block) on and below the diagonal, for the symmetric matrix that stands above."""
+    for k in _blocks(len(A)):
+        corner = A[k, k].triu(1)
+        A[k, k] = value(k, k, corner + corner.T).tril() + corner
+        for j in _blocks(k.start):
+            A[k, j] = value(k, j, A[j, k].T)
 
 
 def factor_(A: Tensor) -> bool:
@@ -31,12 +42,12 @@ def factor_(A: Tensor) -> bool:
 
 
 def solve(A: Tensor, b: Tensor) -> Tensor:
-    """(L L^T)^-1 b for b (n, k), with L in the lower triangle of A."""
+    """(L L^T)^-1 b for b (n, k), with L in the lower triangle of A; the upper one is not read."""
     x, blocks = b.clone(), _blocks(len(A))
     for k in blocks:
-        x[k] = torch.linalg.solve_triangular(A[k, k].tril(), x[k] - A[k, :k.start] @ x[:k.start], upper=False)
+        x[k] = torch.linalg.solve_triangular(A[k, k], x[k] - A[k, :k.start] @ x[:k.start], upper=False)
     for k in reversed(blocks):
-        x[k] = torch.linalg.solve_triangular(A[k, k].tril().T, x[k], upper=True)
+        x[k] = torch.linalg.solve_triangular(A[k, k].T, x[k], upper=True)
         x[:k.start] -= A[k, :k.start].T @ x[k]
     return x
 

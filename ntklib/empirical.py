@@ -5,6 +5,7 @@ product of two small Grams, so that no gradient with respect to W is ever formed
 adds all pairs of uses. What is not made of linear layers is differentiated by torch.func, one parameter after
 another.
 """
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -13,6 +14,8 @@ from torch import Tensor, nn
 from torch.func import functional_call, jacrev, vmap
 
 from ntklib import _check
+from ntklib.mlp import MLP
+from ntklib.smooth import value_and_slope
 from ntklib.tiles import run
 
 __all__ = ["empirical_ntk"]
@@ -56,15 +59,50 @@ def empirical_ntk(model: nn.Module, X: Float[Tensor, "n ..."], Y: Float[Tensor, 
             _check.real_tensor(Z, name)
             _check.alike(Z, trained[0], f"{name} and the model")
     _refuse_mixing(model, X)
+    if type(model) is MLP and all(type(layer) is nn.Linear for layer in model.layers):
+        return _of_mlp(model, X, Y, trace)
     with torch.enable_grad():
         if _layerwise(model, trained, X[:1]):
-            K = _hadamard(_uses(model, X), None if Y is None else _uses(model, Y), trace)
-        else:
-            K = _contract(model, X, X if Y is None else Y, trace)
-    return K[:, :, 0, 0] if K.ndim == 4 and K.shape[-1] == 1 else K
+            return _hadamard(_uses(model, X), None if Y is None else _uses(model, Y), trace)
+        return _contract(model, X, X if Y is None else Y, trace)
 
 
 # Layer by layer
+
+def _of_mlp(model: MLP, X: Tensor, Y: Tensor | None, trace: bool) -> Tensor:
+    """From the last layer to the first: little more than the preactivations is held at any time."""
+    K = X.new_zeros(_shape(len(X), len(X if Y is None else Y), model.outputs, trace))
+    chain, other = _chain(model, X), None if Y is None else _chain(model, Y)
+    while (left := next(chain, None)) is not None:
+        right = left if other is None else next(other)
+        _add(K, [left], [right], Y is None)
+        del left, right                                              # before the next are made
+    return _mirror(K) if Y is None else K
+
+
+def _chain(model: MLP, X: Tensor) -> Iterator[_Use]:
+    """The trainable layers, last first: a = scale s(z) below, delta = (delta W) scale s'(z) from above."""
+    def rowwise(f, z: Tensor) -> Tensor:
+        out = torch.empty_like(z)
+        for part, into in zip(z.split(ROWS), out.split(ROWS), strict=True):
+            torch.mul(f(part), model.scale, out=into)
+        return out
+
+    weights, z, a = [layer.weight.detach() for layer in model.layers], [], X
+    for W in weights[:-1]:
+        z.append(a @ W.T)
+        a = rowwise(model.function, z[-1])
+    delta = torch.eye(model.outputs, dtype=X.dtype, device=X.device).expand(len(X), -1, -1)
+    for l in range(model.depth, -1, -1):
+        if model.layers[l].weight.requires_grad:
+            yield _Use(model.layers[l].weight, None, a, delta)
+        if l:
+            a = None
+            slope = rowwise(lambda u: value_and_slope(model.function, u)[1], z.pop())
+            delta = (delta @ weights[l]).mul_(slope[:, None])
+            del slope
+            a = rowwise(model.function, z[-1]) if z else X
+
 
 def _uses(model: nn.Module, X: Tensor) -> list[_Use]:
     """Every use of a linear layer with a trainable parameter, for all points."""
@@ -92,33 +130,47 @@ def _uses_of_block(model: nn.Module, X: Tensor) -> list[_Use]:
             for (m, a, z), delta in zip(seen, zip(*deltas, strict=True), strict=True)]
 
 
+def _shape(n: int, m: int, k: int, trace: bool) -> tuple[int, ...]:
+    return (n, m) if trace or k == 1 else (n, m, k, k)
+
+
 def _hadamard(left: list[_Use], right: list[_Use] | None, trace: bool) -> Tensor:
-    """sum over parameters, and over pairs of uses of each, of <a, a'> <delta, delta'>."""
-    same, right = right is None, left if right is None else right
+    """The kernel from all uses of all layers."""
+    n, k, m = *left[0].delta.shape[:2], len((right or left)[0].a)
+    K = left[0].a.new_zeros(_shape(n, m, k, trace))
+    _add(K, left, right or left, right is None)
+    return _mirror(K) if right is None else K
+
+
+def _add(K: Tensor, left: list[_Use], right: list[_Use], same: bool) -> None:
+    """K += sum over parameters and pairs of uses of <a, a'> <delta, delta'>; the lower half if same."""
     pairs = [(u, v, u.weight is not None and u.weight is v.weight, u.bias is not None and u.bias is v.bias)
              for u in left for v in right]
     pairs = [pair for pair in pairs if pair[2] or pair[3]]
-    n, k, m = *left[0].delta.shape[:2], len(right[0].a)
-    K = left[0].a.new_empty((n, m) if trace or k == 1 else (n, m, k, k))
+    k = left[0].delta.shape[1]
 
     def tile(i: slice, j: slice) -> None:
-        total = K.new_zeros(len(left[0].a[i]), len(right[0].a[j]), *K.shape[2:])
+        block = K[i, j]
         for u, v, weight, bias in pairs:
-            inner = u.a[i] @ v.a[j].T if weight else K.new_zeros(total.shape[:2])
+            inner = u.a[i] @ v.a[j].T if weight else K.new_zeros(block.shape[:2])
             inner = inner.add_(1) if bias else inner
             p, q = u.delta[i], v.delta[j]
             if K.ndim == 2:
-                total.addcmul_(inner, p.flatten(1) @ q.flatten(1).T)
+                block.addcmul_(inner, p.flatten(1) @ q.flatten(1).T)
             else:
                 outer = (p.flatten(0, 1) @ q.flatten(0, 1).T).reshape(len(p), k, len(q), k)
-                total.addcmul_(inner[..., None, None], outer.transpose(1, 2))
-        if same and i == j:                              # products need not round alike on both sides
-            total = (total + total.transpose(0, 1).transpose(-1, -2) if K.ndim == 4 else total + total.T) / 2
-        K[i, j] = total
-        if same and i != j:
-            K[j, i] = total.transpose(0, 1) if K.ndim == 2 else total.permute(1, 0, 3, 2)
+                block.addcmul_(inner[..., None, None], outer.transpose(1, 2))
 
-    run(tile, n, m, same, K.device)
+    run(tile, len(K), K.shape[1], same, K.device)
+
+
+def _mirror(K: Tensor) -> Tensor:
+    """The lower half on both sides."""
+    def tile(i: slice, j: slice) -> None:
+        block = K[i, j].transpose(0, 1).transpose(-1, -2) if K.ndim == 4 else K[i, j].T
+        K[j, i] = block if i != j else (K[i, i] + block) / 2         # products need not round alike on both sides
+
+    run(tile, len(K), len(K), True, K.device)
     return K
 
 
@@ -133,14 +185,20 @@ def _layerwise(model: nn.Module, trained: list[nn.Parameter], x: Tensor) -> bool
     f = _outputs(model, x)
     true = torch.autograd.grad(f.sum(), trained, allow_unused=True)
     for p, gradient in zip(trained, true, strict=True):
-        found = torch.zeros_like(p)
-        for u in uses:
-            found += u.delta.sum(1).T @ u.a if u.weight is p else u.delta.sum((0, 1)) if u.bias is p else 0
-        found = found if gradient is None else found - gradient
-        size = 0. if gradient is None else float(gradient.abs().max())
-        if float(found.abs().max()) > 1e3 * torch.finfo(p.dtype).eps * size:
+        found = [u.delta.sum(1).T @ u.a if u.weight is p else u.delta.sum((0, 1))
+                 for u in uses if u.weight is p or u.bias is p]
+        if gradient is None and not found:                           # not used at all
+            continue
+        if gradient is None or not found:
+            return False
+        if _largest(sum(found[1:], found[0]) - gradient) > 1e3 * torch.finfo(p.dtype).eps * _largest(gradient):
             return False
     return True
+
+
+def _largest(x: Tensor) -> float:
+    low, high = x.aminmax()
+    return max(-float(low), float(high))
 
 
 # Any module
@@ -149,7 +207,7 @@ def _contract(model: nn.Module, X: Tensor, Y: Tensor, trace: bool) -> Tensor:
     """Jacobians by torch.func, of one parameter and some points at a time."""
     parameters = {name: p.detach() for name, p in model.named_parameters() if p.requires_grad}
     k = _outputs(model, X[:1]).shape[1]
-    K = X.new_zeros((len(X), len(Y)) if trace else (len(X), len(Y), k, k))
+    K = X.new_zeros(_shape(len(X), len(Y), k, trace))
     for name, p in parameters.items():
         def of_point(q, x, name=name):
             return functional_call(model, {**parameters, name: q}, (x[None],)).reshape(-1)
@@ -160,7 +218,7 @@ def _contract(model: nn.Module, X: Tensor, Y: Tensor, trace: bool) -> Tensor:
             left = jacobian(p, X[i:i + rows]).flatten(2)
             for j in range(0, len(Y), rows):
                 right = left if Y is X and i == j else jacobian(p, Y[j:j + rows]).flatten(2)
-                product = torch.einsum("akp,bkp->ab" if trace else "akp,blp->abkl", left, right)
+                product = torch.einsum("akp,bkp->ab" if K.ndim == 2 else "akp,blp->abkl", left, right)
                 K[i:i + rows, j:j + rows] += product
     return K
 

@@ -47,11 +47,11 @@ def half_angles(x: Rays, y: Rays | None, even: bool, use: Callable[[slice, slice
     """
     same, y = y is None, y or x
     centre = x.unit.mean(0) if same else (x.unit.mean(0) + y.unit.mean(0)) / 2
-    a = x.unit - centre
-    b = a if same else y.unit - centre
-    aa, bb = (torch.linalg.vecdot(c, c)[:, None] / 4 for c in (a, b))
-    left, right = torch.cat([a, aa, torch.ones_like(aa)], 1), torch.cat([b / -2, torch.ones_like(bb), bb], 1)
-    tiny = TINY if a.dtype == torch.float64 else 1e-2
+    left = _extended(x.unit, centre)
+    right = (left if same else _extended(y.unit, centre)) * -0.5
+    right[:, -2:] = right[:, -2:].flip(1) * -2
+    aa, bb = left[:, -2:-1].contiguous(), right[:, -1:].contiguous()
+    tiny = TINY if aa.dtype == torch.float64 else 1e-2
     late = []
 
     def tile(rows: slice, columns: slice) -> None:
@@ -65,13 +65,25 @@ def half_angles(x: Rays, y: Rays | None, even: bool, use: Callable[[slice, slice
             square = torch.minimum(square, 1 - square)
         use(rows, columns, square.sqrt_().asin_())
 
-    run(tile, len(a), len(b), same, a.device)
+    run(tile, len(aa), len(bb), same, aa.device)
     for i, j in late:
         keep = (x.length[i] > 0) & (y.length[j] > 0) & ~(same & (i <= j))
-        for p, q in zip(i[keep].split(4096), j[keep].split(4096), strict=True):
+        i, j = i[keep], j[keep]
+        for k in range(0, len(i), 4096):
+            p, q = i[k:k + 4096], j[k:k + 4096]
             u, v = x.X[p].double(), y.X[q].double()
             theta = angle_between(u, v)
             fix(p, q, torch.minimum(theta, angle_between(u, -v)) if even else theta)
+
+
+def _extended(unit: Tensor, centre: Tensor) -> Tensor:
+    """a = unit - centre, and two columns more: |a|^2 / 4 and 1."""
+    d = unit.shape[1]
+    rows = unit.new_empty(len(unit), d + 2)
+    a = torch.sub(unit, centre, out=rows[:, :d])
+    rows[:, d] = torch.linalg.vecdot(a, a) / 4
+    rows[:, d + 1] = 1
+    return rows
 
 
 def gram(X: Tensor, Y: Tensor | None, s, depth: int, kind: str) -> Tensor:

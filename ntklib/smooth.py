@@ -58,7 +58,7 @@ class Smooth(NamedTuple):
         """h_k of s and of s', (n, terms); what the series leaves out is, by Parseval, <= tol."""
         nodes, weights, hermite = _gauss_hermite()
         at = q.sqrt()[:, None] * nodes.to(q)
-        values = _with_slope(self.function, at)
+        values = value_and_slope(self.function, at)
         both = tuple(v @ hermite.to(q) for v in values)
         for v, h in zip(values, both, strict=True):
             size = v.detach() ** 2 @ weights.to(q)
@@ -72,7 +72,7 @@ class Smooth(NamedTuple):
         return both[0][:, :used], both[1][:, :used]
 
 
-def _with_slope(function: Callable, u: Tensor) -> tuple[Tensor, Tensor]:
+def value_and_slope(function: Callable, u: Tensor) -> tuple[Tensor, Tensor]:
     """s(u) and s'(u), differentiable if u is."""
     with torch.enable_grad():
         at = u if u.requires_grad else u.detach().requires_grad_()

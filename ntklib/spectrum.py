@@ -156,9 +156,8 @@ class _Deficits:
 
     def write_below(self) -> None:
         """K on the diagonal of A and below it."""
-        for k, length in enumerate(self.p.tolist()):
-            self.A[k, :k + 1] = (self.top - self.A[:k + 1, k]) * (length * self.p[:k + 1])
-            self.A[k, k] = self.top * length**2
+        p = self.p
+        cholesky.mirror_(self.A, lambda i, j, D: (self.top - D).mul_(p[i, None]).mul_(p[j]))
 
 
 def _homogeneous(X: Tensor, s, depth: int, kind: str, limit: float) -> Conditioning:

@@ -79,7 +79,20 @@ def mlp(depth, activation="relu", outputs=1):
     return MLP(5, 9, depth, activation, outputs=outputs, generator=torch.Generator().manual_seed(0))
 
 
+class Wrapped(nn.Module):
+    """An MLP that is not seen to be one."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x):
+        return self.model(x)
+
+
 LAYERWISE = {
+    "wrapped": lambda: Wrapped(mlp(3, "gelu", 2)),
+    "leaky": lambda: mlp(2, ("leaky_relu", -0.5)),
     "depth 0": lambda: mlp(0),
     "depth 3": lambda: mlp(3),
     "3 outputs": lambda: mlp(2, "tanh", 3),

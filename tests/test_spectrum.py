@@ -306,4 +306,7 @@ def test_cholesky_keeps_what_stands_above(n, monkeypatch):
     b = random(n, 3)
     assert torch.allclose(K @ cholesky.solve(A, b), b, atol=1e-9)
     assert torch.allclose(cholesky.above(A, b), (above + above.T) @ b, atol=1e-12)
+    cholesky.mirror_(A, lambda i, j, block: block + i.start)
+    assert torch.equal(A.triu(1), above)
+    assert torch.allclose(A.tril(), ((above + above.T) + torch.arange(n)[:, None] // 8 * 8).tril())
     assert not cholesky.factor_(-K)
