@@ -18,7 +18,7 @@ from ntklib.book.exercises import UnknownExercise, check, exercise, exercises, p
 from ntklib.book.exercises.kinds import LETTERS, Choice, Function, Multiple, Number, Option, Wrong
 from ntklib.book.exercises.trial import Mistake, Trial, gives
 
-EVERY = {id: e for chapter in book.CHAPTERS for id, e in exercises(chapter).items()}
+EVERY = {id: e for chapter in CHAPTERS for id, e in exercises(chapter).items()}
 BASE = {"id": "test.ex1", "title": "T", "difficulty": 1, "question": "Q", "hints": ("a", "b"),
         "solution": "S"}
 
@@ -107,7 +107,7 @@ def test_an_exercise_is_written_out(e):
 
 
 def test_difficulty_rises_through_a_chapter():
-    for chapter in book.CHAPTERS:
+    for chapter in CHAPTERS:
         levels = [e.difficulty for e in exercises(chapter).values()]
         assert levels == sorted(levels)
         assert {1, 3} <= set(levels)

@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ntklib.book import text
+from ntklib.book.chapters import CHAPTERS
 from ntklib.book.claims import page
 from ntklib.book.claims.page import VERDICTS
 
-CHAPTERS = ("angles",)
-
-__all__ = ["CHAPTERS", "VERDICTS", "Chapter", "Claim", "Discrepancy", "Source",
+__all__ = ["VERDICTS", "Chapter", "Claim", "Discrepancy", "Source",
            "all_claims", "claim", "errata", "ledger", "of_chapter", "table"]
 
 

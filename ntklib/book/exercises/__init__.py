@@ -12,12 +12,11 @@ import difflib
 import importlib
 from functools import cache
 
+from ntklib.book.chapters import CHAPTERS
 from ntklib.book.exercises import page
 from ntklib.book.exercises.kinds import Exercise, Verdict
 
-CHAPTERS = ("angles",)
-
-__all__ = ["CHAPTERS", "UnknownExercise", "check", "exercise", "exercises", "progress"]
+__all__ = ["UnknownExercise", "check", "exercise", "exercises", "progress"]
 
 
 class UnknownExercise(KeyError):

@@ -5,9 +5,10 @@
 
 from importlib import import_module
 
-CHAPTERS = ("intro", "angles")
+from ntklib.book.chapters import CHAPTERS
 
 
 def registry() -> dict:
     """{figure id: factory} for the whole book."""
-    return {id: f for c in CHAPTERS for id, f in import_module(f"ntklib.book.explorables.{c}").EXPLORABLES.items()}
+    modules = [import_module(f"ntklib.book.explorables.{c}") for c in ("intro", *CHAPTERS)]
+    return {id: figure for module in modules for id, figure in module.EXPLORABLES.items()}

@@ -1,0 +1,5 @@
+"""The chapters of the book that exist, in the order of the table of contents.
+
+Each has a module of its name in `explorables/`, `exercises/` and `claims/`, and a notebook under `chapters/`.
+"""
+CHAPTERS = ("angles",)
