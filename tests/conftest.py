@@ -13,11 +13,13 @@ import threading
 import time
 import urllib.request
 from collections import defaultdict
+from importlib import import_module
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from ntklib.book.chapters import CHAPTERS
 from ntklib.book.serve import serve
 
 REPO = Path(__file__).parents[1]
@@ -58,6 +60,13 @@ class NotebookLimit:
                 report.longrepr = (f"{item.path.name} has run for {self.spent[item.path]:.0f} s, more than "
                                    f"{NOTEBOOK_LIMIT}: record the long part, or move it to `make bench`")
         return report
+
+
+def beside_chapters(name: str) -> dict:
+    """What the chapters' own test modules, test_chapter_*.py, give the tests of all chapters under this name: SABOTAGE to
+    test_claims.py, STUDENTS and CORRECT to test_exercises.py."""
+    found = [f"test_chapter_{c}" for c in CHAPTERS if (Path(__file__).parent / f"test_chapter_{c}.py").exists()]
+    return {id: case for module in found for id, case in getattr(import_module(module), name, {}).items()}
 
 
 # ---- the book ------------------------------------------------------------------------------------

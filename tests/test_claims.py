@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from conftest import beside_chapters
 
 from ntklib import angles
 from ntklib.book import claims
@@ -56,7 +57,7 @@ SABOTAGE = {        # for each claim, a falsehood that its check must notice
     "angles-collapse": swap((angles, "angle_map", lambda z: 0.9999 * z.clamp(max=1.0))),
     "angles-leaky": swap((angles, "angle_map", lambda z, a: MAP(z, 0.5 * a))),
     "angles-float32": swap((angles, "angle_between", lambda x, y: (x @ y).arccos())),
-}
+} | beside_chapters("SABOTAGE")
 
 
 def test_every_claim_has_a_sabotage():
