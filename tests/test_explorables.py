@@ -8,6 +8,7 @@ import re
 import altair as alt
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,6 +66,20 @@ def test_tables_refuse_ragged_columns_and_stray_arrays():
         tables({"a": np.arange(3)})
 
 
+@pytest.mark.parametrize("out", [{"t": {"a": np.zeros((2, 2))}}, {"t": {"a": [None]}}, {"t": {"a": [1j]}}, {"s": None}, {"s": torch.ones(2, 2)}])
+def test_tables_refuse_what_is_no_column_of_numbers(out):
+    with pytest.raises(TypeError, match="must be a column of real numbers or of strings"):
+        tables(out)
+
+
+def test_tables_take_every_kind_of_real_number():
+    half = torch.tensor([0.5], dtype=torch.bfloat16, requires_grad=True)
+    got = tables({"t": {"a": half, "b": [True], "c": torch.tensor([3])}})["t"]
+    assert [got[c].tolist() for c in "abc"] == [[0.5], [1.0], [3.0]]
+    with pytest.raises(TypeError, match="must return a dict"):
+        tables(None)
+
+
 def test_what_cannot_be_json_becomes_null():
     assert plain(tables({"t": {"a": [1.0, np.nan, np.inf]}}))["t"]["a"] == [1.0, None, None]
 
@@ -94,6 +109,9 @@ def test_packing_is_exact_in_float32_and_keeps_text(states):
 def test_packing_refuses_tables_that_change_shape():
     with pytest.raises(ValueError, match="same length in every state: pad it with nan"):
         pack([tables({"t": {"a": [1.0]}}), tables({"t": {"a": [1.0, 2.0]}})])
+    for other in ({"s": 2.0}, {"s": 2.0, "t": {"b": [1.0]}}):
+        with pytest.raises(ValueError, match=r"'t', 'a'.*in some states only"):
+            pack([tables({"s": 1.0, "t": {"a": [1.0]}}), tables(other)])
 
 
 # ---- controls ----------------------------------------------------------------------------------------------------
@@ -110,6 +128,9 @@ def test_controls_refuse_what_is_not_on_their_grid():
         Slider("x", [1, 1], 1, "x")
     with pytest.raises(ValueError, match=r"must be one of \['a', 'b'\], got 'c'"):
         Choice("k", {"a": "A", "b": "B"}, "c", "kind")
+    for odd in (True, 0.5, None):
+        with pytest.raises(TypeError, match="strings or integers"):
+            Choice("k", {odd: "A"}, odd, "kind")
     with pytest.raises(ValueError, match="Drag"):
         Drag(0, "theta", "z")
 
@@ -152,6 +173,12 @@ def test_an_exact_tie_is_rounded_as_the_page_rounds_it():
             (1e30, ".0f"),
         ]
     ] == ["6.3", "−6.3", "6.3%", "3", "1.3×10⁰", "1", "1×10²²", "0.00", f"{1e30:.0f}"]
+
+
+def test_a_format_that_the_page_does_not_know_is_refused():
+    for spec in ("d", ",.1f", ".f", "5.1f"):
+        with pytest.raises(ValueError, match=r"a number format is \.3f"):
+            number(1.0, spec)
 
 
 def test_a_name_without_a_value_stays_visible():
@@ -197,8 +224,9 @@ def test_a_preset_of_an_unknown_control_is_the_authors_error():
         ({"drag": (Drag(0, "kind"),)}, "needs a slider among"),
         ({"predict": Predict("q", "lost")}, "needs an answer among"),
         ({"predict": Predict("q", "last", ("z",))}, "columns among"),
+        ({"readout": "{lost:.1f}"}, "no controls and no numbers"),
     ],
-    ids=["id", "control", "view", "choice", "answer", "columns"],
+    ids=["id", "control", "view", "choice", "answer", "columns", "readout"],
 )
 def test_loose_ends_are_the_authors_error(change, message):
     with pytest.raises(ValueError, match=message):

@@ -68,6 +68,9 @@ class Choice:
     concept: str = "ink"
 
     def __post_init__(self):
+        odd = [v for v in self.options if isinstance(v, bool) or not isinstance(v, str | int)]
+        if odd or not self.options:     # a link and JavaScript must write the value as Python does
+            raise TypeError(f"choice {self.name!r} needs options whose values are strings or integers, got {odd}")
         object.__setattr__(self, "value", self.parse(self.value))
 
     @property

@@ -79,6 +79,9 @@ class Explorable(anywidget.AnyWidget):
         for d in self.drag:
             if not isinstance(self._by_name.get(d.control), Slider) or not 0 <= d.view < len(self.charts):
                 raise ValueError(f"{self.id}: {d} needs a slider among {list(self._by_name)} and a view below {len(self.charts)}")
+        names = set(re.findall(r"{(\w+)", self.readout + self.code))
+        if loose := names - set(self._by_name) - set(self.data["scalar"]):
+            raise ValueError(f"{self.id}: {loose} in its texts are no controls and no numbers of compute")
         p, columns = self.predict, {c for cols in self.data.values() for c in cols}
         if p and (p.answer not in self.data["scalar"] or not set(p.columns) <= columns or p.axis not in ("x", "y")):
             raise ValueError(f"{self.id}: {p} needs an answer among {list(self.data['scalar'])}, columns among {sorted(columns)}, axis x or y")

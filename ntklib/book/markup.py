@@ -6,6 +6,7 @@ The front end (static/explorable.js) only brings it to life; nothing moves when 
 import html
 import json
 import math
+import re
 from decimal import ROUND_HALF_UP, Context, Decimal
 
 from ntklib.book.figures import css_variables
@@ -31,6 +32,8 @@ def number(v, spec: str = "") -> str:
 
 def _format(v: float, spec: str) -> str:
     """`format`, but an exact tie is rounded away from zero, as JavaScript does it: 6.25 to one place is 6.3."""
+    if not re.fullmatch(r"\.\d+[fge%]", spec):
+        raise ValueError(f"a number format is .3f, .3g, .3e or .3%, which the front end knows too; got {spec!r}")
     if spec[-1] == "%":
         return _format(100 * v, spec[:-1] + "f") + "%"
     digits, exact = int(spec[1:-1]), Decimal(v)

@@ -15,24 +15,31 @@ Tables = dict[str, dict[str, np.ndarray]]
 
 def tables(out: dict) -> Tables:
     """`compute`'s dict as tables: a dict of arrays is a table, single numbers and strings share the table "scalar"."""
+    if not isinstance(out, dict):
+        raise TypeError(f"compute must return a dict of tables and numbers, got {type(out).__name__}")
     t: Tables = {"scalar": {}}
     for name, value in out.items():
         if isinstance(value, dict):
-            t[name] = {c: np.atleast_1d(_array(v)) for c, v in value.items()}
+            t[name] = {c: np.atleast_1d(_array(f"{name}.{c}", v)) for c, v in value.items()}
             if len({len(a) for a in t[name].values()}) > 1:
                 raise ValueError(
                     f"table {name!r} needs columns of one length, got "
                     f"{ {c: len(a) for c, a in t[name].items()} }: pad the short ones with nan"
                 )
         else:
-            t["scalar"][name] = np.atleast_1d(_array(value))
+            t["scalar"][name] = np.atleast_1d(_array(name, value))
             if len(t["scalar"][name]) != 1:
                 raise ValueError(f"{name!r} is an array: put it into a table, as {{'table': {{{name!r}: ...}}}}")
     return t
 
 
-def _array(v) -> np.ndarray:
-    a = np.asarray(v.detach().cpu() if hasattr(v, "detach") else v)
+def _array(name: str, v) -> np.ndarray:
+    if hasattr(v, "detach"):
+        v = v.detach().cpu()
+        v = (v.double() if v.is_floating_point() else v).numpy()      # NumPy has no bfloat16
+    a = np.asarray(v)
+    if a.dtype.kind not in "USbiuf" or a.ndim > 1:
+        raise TypeError(f"{name} must be a column of real numbers or of strings, got {a.ndim} dimensions of {a.dtype}")
     return a if a.dtype.kind in "US" else a.astype(np.float64)
 
 
@@ -58,6 +65,9 @@ class Packed:
 def pack(states: list[Tables]) -> Packed:
     """Pack the tables of every state; a text column that varies is stored as an index into its levels."""
     first, constant, fields, columns = states[0], {}, [], []
+    for s in states:
+        if odd := {(n, c) for n in s for c in s[n]} ^ {(n, c) for n in first for c in first[n]}:
+            raise ValueError(f"every state needs the same columns: {sorted(odd)} are in some states only; fill them with nan")
     for name, cols in first.items():
         for col, a in cols.items():
             every = [s.get(name, {}).get(col) for s in states]

@@ -6,13 +6,17 @@ The page has the same grammar in static/exercise.js; a test reads the same strin
     product := sign (("*" | "/" | nothing, before a name or a bracket) sign)*
     sign := ("+" | "-") sign | power
     power := atom ("^" sign)?
-    atom := number | "pi" | "sqrt" atom | "(" sum ")"
+    atom := number | "pi" | function atom | "(" sum ")"      functions: sqrt, sin, arccos, ln, ...; angles in radians
 """
 import math
 import re
 
 _TOKEN = re.compile(r"\s*(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|(?P<word>[a-zπ√]+)|\*\*|[-+*/^()])")
 _SAME = {"−": "-", "–": "-", "×": "*", "·": "*", "÷": "/"}
+_FUNCTIONS = {"sqrt": math.sqrt, "√": math.sqrt, "sin": math.sin, "cos": math.cos, "tan": math.tan, "exp": math.exp,
+              "ln": math.log, "log": math.log, "asin": math.asin, "arcsin": math.asin, "acos": math.acos,
+              "arccos": math.acos, "atan": math.atan, "arctan": math.atan}
+_NAMES = ("pi", "π", *_FUNCTIONS)
 COMMA = "Decimals take a point here, not a comma: 0.5 instead of 0,5."
 
 
@@ -25,6 +29,8 @@ def number(text: str, units: tuple[str, ...] = ()) -> float:
     s = "".join(_SAME.get(c, c) for c in text.strip().lower())
     if not s:
         raise ValueError("Type a number first.")
+    if len(s) > 200:
+        raise ValueError("That is too long: a number, or a short expression.")
     if "," in s:
         raise ValueError(COMMA)
     for unit in sorted(units, key=len, reverse=True):
@@ -42,7 +48,7 @@ class _Reader:
         self.tokens, at = [], 0
         while at < len(s.rstrip()):
             m = _TOKEN.match(s, at)
-            if not m or (m["word"] and m["word"] not in ("pi", "π", "sqrt", "√")):
+            if not m or (m["word"] and m["word"] not in _NAMES):
                 bad = m["word"] if m else s[at:].strip()[0]
                 raise ValueError(f"I cannot read “{bad}”: type a number such as 0.5, 1/2, pi/3 or sqrt(2).")
             self.tokens.append(m[0].strip())
@@ -73,7 +79,7 @@ class _Reader:
         while self.tokens:
             if self.next("/"):
                 value /= self.signed()
-            elif self.next("*") or self.tokens[0] in ("(", "pi", "π", "sqrt", "√"):
+            elif self.next("*") or self.tokens[0] in ("(", *_NAMES):
                 value *= self.signed()
             else:
                 break
@@ -96,11 +102,12 @@ class _Reader:
         token = self.tokens.pop(0)
         if token in ("pi", "π"):
             return math.pi
-        if token in ("sqrt", "√"):
+        if token in _FUNCTIONS:
             value = self.atom()
-            if value < 0:
-                raise ValueError("That is not a real number.")
-            return math.sqrt(value)
+            try:
+                return _FUNCTIONS[token](value)
+            except (ValueError, OverflowError):
+                raise ValueError("That is not a real number.") from None
         if token == "(":
             value = self.sum()
             if not self.next(")"):

@@ -3,11 +3,17 @@
 
 // ---- numbers: the grammar of ntklib/book/exercises/parse.py -----------------------------------------------------------
 const TOKEN = /\s*(?:((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)|([a-zπ√]+)|(\*\*|[-+*/^()]))/y;
+const FUNCTIONS = {
+  sqrt: Math.sqrt, "√": Math.sqrt, sin: Math.sin, cos: Math.cos, tan: Math.tan, exp: Math.exp, ln: Math.log, log: Math.log,
+  asin: Math.asin, arcsin: Math.asin, acos: Math.acos, arccos: Math.acos, atan: Math.atan, arctan: Math.atan,
+};
+const NAMES = ["pi", "π", ...Object.keys(FUNCTIONS)];
 const SAME = { "−": "-", "–": "-", "×": "*", "·": "*", "÷": "/" };
 
 export function parseNumber(text, units = []) {
   let s = text.trim().toLowerCase().replace(/[−–×·÷]/g, c => SAME[c]);
   if (!s) throw Error("Type a number first.");
+  if (s.length > 200) throw Error("That is too long: a number, or a short expression.");
   if (s.includes(",")) throw Error("Decimals take a point here, not a comma: 0.5 instead of 0,5.");
   const unit = [...units].sort((a, b) => b.length - a.length).find(u => s.endsWith(u) && s !== u);
   if (unit) s = s.slice(0, -unit.length);
@@ -16,12 +22,12 @@ export function parseNumber(text, units = []) {
   for (let at = 0; at < s.length; at = TOKEN.lastIndex) {
     TOKEN.lastIndex = at;
     const m = TOKEN.exec(s);
-    if (!m || (m[2] && !["pi", "π", "sqrt", "√"].includes(m[2])))
+    if (!m || (m[2] && !NAMES.includes(m[2])))
       throw Error(`I cannot read “${m ? m[2] : s.slice(at).trim()[0]}”: type a number such as 0.5, 1/2, pi/3 or sqrt(2).`);
     tokens.push(m[0].trim());
   }
   const next = (...wanted) => (wanted.includes(tokens[0]) ? tokens.shift() : null);
-  const real = x => { if (Number.isNaN(x)) throw Error("That is not a real number."); return x; };
+  const real = x => { if (!Number.isFinite(x)) throw Error("That is not a real number."); return x; };
   function sum() {
     let value = product();
     for (let sign; (sign = next("+", "-"));) value += sign === "+" ? product() : -product();
@@ -34,7 +40,7 @@ export function parseNumber(text, units = []) {
         const by = signed();
         if (by === 0) throw Error("That divides by zero.");
         value /= by;
-      } else if (next("*") || ["(", "pi", "π", "sqrt", "√"].includes(tokens[0])) value *= signed();
+      } else if (next("*") || tokens[0] === "(" || NAMES.includes(tokens[0])) value *= signed();
       else return value;
     }
   }
@@ -48,7 +54,7 @@ export function parseNumber(text, units = []) {
     const token = tokens.shift();
     if (token === undefined) throw Error("Something is missing at the end.");
     if (token === "pi" || token === "π") return Math.PI;
-    if (token === "sqrt" || token === "√") return real(Math.sqrt(atom()));
+    if (FUNCTIONS[token]) return real(FUNCTIONS[token](atom()));
     if (token === "(") {
       const value = sum();
       if (!next(")")) throw Error("A bracket is not closed.");
@@ -100,16 +106,16 @@ function escape(text) {
   return text.replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 }
 
-// ---- memory: what the reader answered, on this machine; without localStorage, until the page is left ------------------
+// ---- memory: what the reader answered, on this machine; what localStorage refuses, until the page is left -------------
 const memory = (globalThis.ntkBookAnswers ??= new Map());
 const key = id => `ntk-book:${id}`;
 const kept = {
   get(id) {
-    try { return JSON.parse(localStorage.getItem(key(id))) ?? memory.get(id) ?? {}; } catch { return memory.get(id) ?? {}; }
+    try { return memory.get(id) ?? JSON.parse(localStorage.getItem(key(id))) ?? {}; } catch { return {}; }
   },
   set(id, record) {
-    memory.set(id, record);
-    try { localStorage.setItem(key(id), JSON.stringify(record)); } catch { /* private mode, or full */ }
+    memory.delete(id);
+    try { localStorage.setItem(key(id), JSON.stringify(record)); } catch { memory.set(id, record); /* private mode, or full */ }
     dispatchEvent(new CustomEvent("ntk-answer"));
   },
   clear(ids) {
