@@ -209,9 +209,9 @@ def flat_at_pi():
                  r"angles $g^{(l)}(z)$ decrease strictly in $l$ and tend to $0$.", seed=SEED,
        discrepancy=Discrepancy(
            prints="Appendix A words it so that the embeddings of deep layers tend to a vector.",
-           shows=r"Every layer draws new weights and turns its own input by $\arccos(1/\pi)\approx"
-                 rf"{degrees(acos(1 / pi)):.1f}^\circ$, however deep it is. No vector is a limit: what has "
-                 "a limit is the *angle between two inputs*.",
+           shows=r"Every layer draws new weights. From the second on, and with equal widths, it turns its own "
+                 rf"input by $\arccos(1/\pi)\approx {degrees(acos(1 / pi)):.1f}^\circ$, however deep it is. No vector "
+                 "is a limit: what has a limit is the *angle between two inputs*.",
            remains="The theorem: the embeddings of all inputs in a deep layer are nearly parallel to each "
                    "other."),
        measures="largest angle after 500 layers, in degrees", tolerance=1.1)
@@ -246,7 +246,7 @@ def leaky():
     return worst
 
 
-@claim("angles-float32", of=CHAPTER, verdict="proved", source=BOOK, derivation="angles.angle_between",
+@claim("angles-float32", of=CHAPTER, verdict="verified", source=BOOK, derivation="angles.angle_between",
        statement=r"In float32 the cosine of every angle below $2^{-12}$, about $0.014^\circ$, is $1$, so "
                  "that its arccosine is $0$. The form "
                  r"$2\,\operatorname{atan2}(\|u-v\|,\,\|u+v\|)$ keeps such an angle.",

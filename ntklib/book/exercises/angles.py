@@ -92,8 +92,8 @@ LEADING = degrees(THREE**2 / (3 * pi))
 small_loss = Number(
     id="angles.ex3", difficulty=2, title="How little one layer takes",
     question=r"Two inputs are $3^\circ$ apart. How much smaller is their angle after one wide ReLU layer? "
-             "Give the *loss* $z-g(z)$ in degrees; the leading term of the series is near enough.",
-    answer=LOSS, tolerance=2.5e-4, unit="degrees", units=DEGREES,
+             "Give the *loss* $z-g(z)$ in degrees, to three decimals; the leading term of the series is near enough.",
+    answer=LOSS, tolerance=5e-4, unit="degrees", units=DEGREES,
     wrong=(
         Wrong(3 - LOSS, "That is the angle that remains. The question asks what was lost.", tolerance=5e-3),
         Wrong(radians(LOSS), r"That is the loss in radians: multiply by $180/\pi$.", tolerance=1e-5),
