@@ -37,6 +37,7 @@ def pytest_configure(config):
     config.pluginmanager.register(NotebookLimit())
 
 
+@pytest.hookimpl(tryfirst=True)         # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items):
     """One worker for all tests of a file (a notebook's cells share a kernel), though pages may part."""
     for item in items:
