@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ntklib.book.controls import Choice, Drag, Predict, Slider
-from ntklib.book.explorable import Explorable, vega_js
+from ntklib.book.explorable import Explorable, Twin, vega_js
 from ntklib.book.explorables import registry
 from ntklib.book.markup import fill, number
 from ntklib.book.tables import pack, plain, tables, unpack
@@ -80,6 +80,13 @@ def test_tables_take_every_kind_of_real_number():
         tables(None)
 
 
+def test_an_infinite_number_is_said_everywhere():
+    states = [tables({"s": v, "t": {"a": [v]}}) for v in (1.0, np.inf)]
+    assert plain(states[1]) == {"scalar": {"s": ["∞"]}, "t": {"a": [None]}}
+    assert unpack(pack(states), 2)[1] == plain(states[1])
+    assert [number(v) for v in (np.inf, -np.inf, "∞")] == ["∞", "−∞", "∞"]
+
+
 def test_what_cannot_be_json_becomes_null():
     assert plain(tables({"t": {"a": [1.0, np.nan, np.inf]}}))["t"]["a"] == [1.0, None, None]
 
@@ -133,6 +140,10 @@ def test_controls_refuse_what_is_not_on_their_grid():
             Choice("k", {odd: "A"}, odd, "kind")
     with pytest.raises(ValueError, match="Drag"):
         Drag(0, "theta", "z")
+    with pytest.raises(ValueError, match="'globe' moves two sliders"):
+        Drag(0, "theta", "globe")
+    with pytest.raises(ValueError, match="'x' moves one slider"):
+        Drag(0, ("theta", "depth"))
 
 
 def test_an_even_grid_is_a_plain_range_and_another_one_a_range_over_its_indices():
@@ -222,11 +233,12 @@ def test_a_preset_of_an_unknown_control_is_the_authors_error():
         ({"drag": (Drag(0, "bse"),)}, "needs a slider among"),
         ({"drag": (Drag(3, "base"),)}, "a view below 1"),
         ({"drag": (Drag(0, "kind"),)}, "needs a slider among"),
+        ({"drag": (Drag(0, ("base", "kind"), "globe"),)}, "needs a slider among"),
         ({"predict": Predict("q", "lost")}, "needs an answer among"),
         ({"predict": Predict("q", "last", ("z",))}, "columns among"),
         ({"readout": "{lost:.1f}"}, "no controls and no numbers"),
     ],
-    ids=["id", "control", "view", "choice", "answer", "columns", "readout"],
+    ids=["id", "control", "view", "choice", "globe", "answer", "columns", "readout"],
 )
 def test_loose_ends_are_the_authors_error(change, message):
     with pytest.raises(ValueError, match=message):
@@ -274,6 +286,16 @@ def test_its_repr_holds_no_address():
     assert make()._repr_mimebundle_()[0]["text/plain"] == "Explorable(t)"
 
 
+def test_a_page_with_a_twin_carries_what_it_needs_and_no_table(monkeypatch):
+    e = make(twin=Twin("power.js", {"terms": [1.0, 2.0]}))
+    monkeypatch.setattr(e, "grid", lambda: pytest.fail("its states are too many"))
+    h = e.page()
+    assert "data-table" not in h
+    spec = json.loads(re.search(r'<script type="application/json">(.*?)</script>', h, re.S)[1])
+    assert spec["twin"] == {"module": "power.js", "function": "power", "given": {"terms": [1.0, 2.0]}}
+    assert spec["initial"] is None
+
+
 def test_the_page_version_is_made_only_while_the_book_is_built(monkeypatch):
     e = make()
     assert "data-table" not in e._repr_mimebundle_()[0]["text/html"]
@@ -297,7 +319,7 @@ def test_each_explorable_of_the_book(id):
     for state in [*corners, *e.presets.values()]:
         got = e.run(state)
         assert {n: {c: len(a) for c, a in cols.items()} for n, cols in got.items()} == shape
-        assert all(np.isfinite(a).all() for a in got["scalar"].values() if a.dtype.kind == "f"), state
+        assert not any(np.isnan(a).any() for a in got["scalar"].values() if a.dtype.kind == "f"), state
     assert all(
         np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
         for n, cols in e.run(e.default).items()

@@ -92,15 +92,29 @@ class Choice:
 
 @dataclass(frozen=True)
 class Drag:
-    """Lets the pointer move a slider by a mark in a view: along x, along y, or as an angle in degrees round the centre."""
+    """Lets the pointer move a slider by a mark in a view: along x, along y, or as an angle in degrees round the centre, with
+    or without sign or as a full turn, as the slider's range says. On a "globe", of which `figures.plane` shows the near half,
+    a mark moves two sliders, its longitude and its latitude. Of several marks in a view the pointer takes the nearest.
+    """
 
     view: int
-    control: str
-    read: str = "x"  # "x", "y" or "angle"
+    control: str | tuple[str, ...]
+    read: str = "x"  # "x", "y", "angle" or "globe"
 
     def __post_init__(self):
-        if self.read not in ("x", "y", "angle"):
-            raise ValueError(f"Drag.read must be 'x', 'y' or 'angle', got {self.read!r}")
+        if self.read not in ("x", "y", "angle", "globe"):
+            raise ValueError(f"Drag.read must be 'x', 'y', 'angle' or 'globe', got {self.read!r}")
+        if len(self.controls) != (2 if self.read == "globe" else 1):
+            raise ValueError(f"Drag by {self.read!r} moves {'two sliders' if self.read == 'globe' else 'one slider'}, got {self.controls}")
+
+    @property
+    def controls(self) -> tuple[str, ...]:
+        """The names of the sliders that it moves."""
+        return (self.control,) if isinstance(self.control, str) else tuple(self.control)
+
+    def spec(self) -> dict:
+        """What the front end needs."""
+        return {"view": self.view, "controls": self.controls, "read": self.read}
 
 
 @dataclass(frozen=True)

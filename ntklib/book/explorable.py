@@ -1,7 +1,8 @@
 """An explorable: one specification, three renderings.
 
 live    in JupyterLab a moved control runs `compute` in the kernel
-page    the same front end reads a table of every grid state, computed when the book was built
+page    the same front end reads a table of every grid state, computed when the book was built; where the states are too
+        many for a table, it computes as `compute` does, from functions that ntklib has tabulated (`Twin`)
 still   an SVG of the default state: in print, without JavaScript, and before the front end has loaded
 
 `compute(**state)` is a pure function that a test can import; `view` is one Altair chart or a list of them, whose data are
@@ -12,6 +13,7 @@ import itertools
 import json
 import os
 import re
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -25,10 +27,23 @@ from ntklib.book.controls import Choice, Drag, Predict, Slider
 from ntklib.book.figures import PALETTE, concept, signals, themed, vega_config
 from ntklib.book.tables import Tables, pack, plain, tables
 
-__all__ = ["Choice", "Drag", "Explorable", "Predict", "Slider", "vega_js"]
+__all__ = ["Choice", "Drag", "Explorable", "Predict", "Slider", "Twin", "vega_js"]
 
 STATIC = Path(__file__).parent / "static"
 VEGA_LITE = "v6.4"  # pinned with vl-convert-python in requirements.txt
+
+
+@dataclass(frozen=True)
+class Twin:
+    """`compute` on a page, where its states are too many for a table (points that the reader drags).
+
+    `module` in static/ exports a function of `compute`'s name, (state, given) -> the tables of `compute`, as `plain` writes
+    them. `given` is what it needs of ntklib: tabulated functions, constants. A browser test compares the two on random
+    states.
+    """
+
+    module: str
+    given: dict
 
 
 class Explorable(anywidget.AnyWidget):
@@ -53,10 +68,11 @@ class Explorable(anywidget.AnyWidget):
         predict: Predict | None = None,
         drag: tuple[Drag, ...] = (),
         code="",
+        twin: Twin | None = None,
     ):
         self.compute, self.controls, self.id = compute, list(controls), id
         self.title, self.alt, self.caption, self.readout, self.code = title, alt, caption, readout, code
-        self.predict, self.drag = predict, drag
+        self.predict, self.drag, self.twin = predict, drag, twin
         self._by_name = {c.name: c for c in controls}
         self.default = {c.name: c.value for c in controls}
         self.presets = {name: self._complete(s) for name, s in (presets or {}).items()}
@@ -77,7 +93,7 @@ class Explorable(anywidget.AnyWidget):
         if len(self._by_name) < len(self.controls):
             raise ValueError(f"{self.id}: two controls share a name: {[c.name for c in self.controls]}")
         for d in self.drag:
-            if not isinstance(self._by_name.get(d.control), Slider) or not 0 <= d.view < len(self.charts):
+            if not all(isinstance(self._by_name.get(c), Slider) for c in d.controls) or not 0 <= d.view < len(self.charts):
                 raise ValueError(f"{self.id}: {d} needs a slider among {list(self._by_name)} and a view below {len(self.charts)}")
         names = set(re.findall(r"{(\w+)", self.readout + self.code))
         if loose := names - set(self._by_name) - set(self.data["scalar"]):
@@ -109,7 +125,7 @@ class Explorable(anywidget.AnyWidget):
         """The readout of a state (the default one if none is given), with "?" for what a prediction still hides."""
         state = self._complete(state or {})
         data = self.data if state == self.default else self.run(state)
-        scalars = {} if hidden else plain({"s": _float32(data["scalar"])})["s"]
+        scalars = {} if hidden else plain({"scalar": _float32(data["scalar"])})["scalar"]
         return markup.fill(self.readout, {**state, **{k: v[0] for k, v in scalars.items()}})
 
     # ---- with a kernel ----------------------------------------------------------------------------------------
@@ -145,7 +161,7 @@ class Explorable(anywidget.AnyWidget):
             "controls": [c.spec() for c in self.controls],
             "default": self.default,
             "presets": self.presets,
-            "drag": [vars(d) for d in self.drag],
+            "drag": [d.spec() for d in self.drag],
             "predict": p
             and {
                 "answer": p.answer,
@@ -194,7 +210,10 @@ class Explorable(anywidget.AnyWidget):
         return svgs
 
     def page(self) -> str:
-        """The figure element of the static page, with the packed table of every grid state."""
+        """The figure element of the static page, with the packed table of every grid state, or with what its twin needs."""
+        if self.twin:
+            twin = vars(self.twin) | {"function": self.compute.__name__}
+            return markup.figure(self, self._spec() | {"initial": None, "twin": twin}, self._stills(), None)
         packed = pack([tables(self.compute(**s)) for s in self.grid()])
         spec = self._spec() | {"initial": None, "constant": packed.constant, "fields": packed.fields}
         return markup.figure(self, spec, self._stills(), packed.blob)

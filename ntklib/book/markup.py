@@ -23,6 +23,8 @@ def number(v, spec: str = "") -> str:
         return "–"
     if not isinstance(v, int | float):
         return str(v)
+    if math.isinf(v):
+        return "∞" if v > 0 else "−∞"
     s = _format(float(v), spec or ".6g")
     if "e" in s:
         mantissa, exponent = s.split("e")

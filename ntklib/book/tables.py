@@ -44,12 +44,16 @@ def _array(name: str, v) -> np.ndarray:
 
 
 def plain(t: Tables) -> dict:
-    """Tables as JSON-ready lists; nan and infinity become null."""
+    """Tables as JSON-ready lists; nan and infinity become null, but an infinite scalar is read as "∞"."""
 
-    def column(a):
-        return a.tolist() if a.dtype.kind in "US" else [float(x) if np.isfinite(x) else None for x in a]
+    def column(a, table):
+        return a.tolist() if a.dtype.kind in "US" else [_entry(x, table) for x in a]
 
-    return {n: {c: column(a) for c, a in cols.items()} for n, cols in t.items()}
+    return {n: {c: column(a, n) for c, a in cols.items()} for n, cols in t.items()}
+
+
+def _entry(x: float, table: str) -> float | str | None:
+    return float(x) if np.isfinite(x) else "∞" if table == "scalar" and x > 0 else None
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ def unpack(packed: Packed, states: int) -> list[dict]:
         t, o = json.loads(json.dumps(packed.constant)), 0
         for name, col, n, levels in packed.fields:
             a = row[o : o + n]
-            t.setdefault(name, {})[col] = [levels[int(x)] for x in a] if levels else plain({"": {"": a}})[""][""]
+            t.setdefault(name, {})[col] = [levels[int(x)] for x in a] if levels else plain({name: {col: a}})[name][col]
             o += n
         out.append(t)
     return out

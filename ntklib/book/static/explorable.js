@@ -1,5 +1,5 @@
 // Brings an explorable's markup to life (markup.py made it, whole). Two hosts, one front end:
-// JupyterLab, where a kernel answers each question, and a page of the book, where a packed table does.
+// JupyterLab, where a kernel answers each question, and a page of the book, where a packed table or a twin of `compute` does.
 
 const dark = () => document.documentElement.dataset.theme === "dark" || document.body.dataset.jpThemeLight === "false";
 const script = src => new Promise((done, failed) => {
@@ -43,11 +43,16 @@ async function packed(model, root, spec) {
     for (const t in spec.constant) out[t] = { ...spec.constant[t] };
     let o = index * width;
     for (const [table, column, n, levels] of spec.fields) {
-      const v = Array.from(all.subarray(o, o += n), x => Number.isFinite(x) ? x : null);
+      const v = Array.from(all.subarray(o, o += n), x => Number.isFinite(x) ? x : table === "scalar" && x > 0 ? "∞" : null);
       (out[table] ??= {})[column] = levels ? v.map(i => levels[i]) : v;
     }
     return out;
   };
+}
+// ---- numbers that no table could hold: `compute` once more, in JavaScript (explorable.py, Twin) ----
+async function twin(model, { module, function: name, given }) {
+  const compute = (await model.module(module))[name];
+  return state => compute(state, given);
 }
 const rows = columns => {
   const names = Object.keys(columns), n = columns[names[0]]?.length ?? 0, out = new Array(n);
@@ -59,6 +64,7 @@ const rows = columns => {
 export function number(v, spec = "") {
   if (v === null || v === undefined || Number.isNaN(v)) return "–";
   if (typeof v !== "number") return String(v);
+  if (!Number.isFinite(v)) return v > 0 ? "∞" : "−∞";
   const [, digits, kind] = /^\.(\d+)([fge%])$/.exec(spec) ?? [, "6", "g"], d = +digits;
   let s;
   if (kind === "f") s = v.toFixed(d);
@@ -74,6 +80,28 @@ export function number(v, spec = "") {
 }
 const fill = (template, values) => template.replace(/\{(\w+)(?::([^}]*))?\}/g, (_, k, f) => k in values ? number(values[k], f) : "?");
 const withUnit = (text, unit) => ["", "°", "%"].includes(unit) ? text + unit : `${text}\u2009${unit}`;
+
+// ---- a position in a view as values of controls, and where the mark of such values is (controls.py, Drag) ----
+const radian = Math.PI / 180;
+const disc = view => { const w = view.signal("width"), h = view.signal("height"); return [w / 2, h / 2, Math.min(w, h) / 2.5]; };      // as figures.plane
+const READ = {
+  x: { values: (view, x) => [view.scale("x").invert(x)], mark: (view, [v]) => [view.scale("x")(v), null] },
+  y: { values: (view, x, y) => [view.scale("y").invert(y)], mark: (view, [v]) => [null, view.scale("y")(v)] },
+  angle: {
+    values: (view, x, y) => { const [cx, cy] = disc(view); return [Math.atan2(cy - y, x - cx) / radian]; },
+    mark: (view, [a]) => { const [cx, cy, r] = disc(view); return [cx + r * Math.cos(a * radian), cy - r * Math.sin(a * radian)]; },
+  },
+  globe: {
+    values(view, x, y) {
+      const [cx, cy, r] = disc(view), out = Math.max(r, Math.hypot(x - cx, y - cy)), p = (x - cx) / out, q = (cy - y) / out;
+      return [Math.atan2(p, Math.sqrt(Math.max(0, 1 - p * p - q * q))) / radian, Math.asin(q) / radian];
+    },
+    mark(view, [longitude, latitude]) {
+      const [cx, cy, r] = disc(view);
+      return [cx + r * Math.cos(latitude * radian) * Math.sin(longitude * radian), cy - r * Math.sin(latitude * radian)];
+    },
+  },
+};
 
 async function render({ model, el }) {
   if (!model.page) el.innerHTML = model.get("html");
@@ -111,7 +139,7 @@ async function render({ model, el }) {
 
   // ---- state -> numbers: the page looks them up; with a kernel one question is in flight at a time ----
   let data = spec.initial, waiting = null, dirty = false, late;
-  const look = model.page ? await packed(model, root, spec) : null;
+  const look = !model.page ? null : spec.twin ? await twin(model, spec.twin) : await packed(model, root, spec);
   if (look) data = look(state);
   function answer(s) {
     if (look) { data = look(s); shown = s; queue(); return; }
@@ -191,39 +219,53 @@ async function render({ model, el }) {
     listen(field, "keydown", e => { if (e.key === "Enter" && Number.isFinite(guess.value)) { e.preventDefault(); reveal(); } });      // else the same Enter presses the button it lands on
     listen($("[data-reveal]"), "click", reveal);
     listen($("[data-again]"), "click", () => { field.value = ""; keep({}); field.focus(); });
-    drag(0, spec.predict.axis, () => !guess.open, v => { const g = +clamp(v).toPrecision(3); field.value = g; keep({ ...guess, value: g }); });
+    drag(0, () => !guess.open, [{ read: spec.predict.axis, controls: [], move([v]) { const g = +clamp(v).toPrecision(3); field.value = g; keep({ ...guess, value: g }); } }]);
     verdict();
   }
 
-  // ---- dragging on a plot: along an axis, or as an angle round the centre ----
-  function drag(i, kind, allowed, move) {
-    const plot = plots[i];
-    plot.dataset.drag = kind;
+  // ---- dragging on a plot: a pointer takes the nearest of the view's marks ----
+  function drag(i, allowed, marks) {
+    const plot = plots[i], solid = marks.some(m => m.read === "globe") || marks.length > 1;
+    plot.dataset.drag = marks[0].read;
     const at = e => {
       const view = views[i]?.view;
-      if (!view || !allowed()) return;
-      const box = plot.getBoundingClientRect(), [ox, oy] = view.origin(), x = e.clientX - box.left - ox, y = e.clientY - box.top - oy;
-      const a = Math.atan2(view.signal("height") / 2 - y, x - view.signal("width") / 2) * 180 / Math.PI;
-      move(kind === "angle" ? a : view.scale(kind).invert(kind === "x" ? x : y));
+      if (!view || !allowed()) return null;
+      const box = plot.getBoundingClientRect(), [ox, oy] = view.origin();
+      return [view, e.clientX - box.left - ox, e.clientY - box.top - oy];
+    };
+    const far = (mark, [view, ...xy]) => Math.hypot(...READ[mark.read].mark(view, mark.controls.map(c => state[c.name])).map((p, k) => p === null ? 0 : p - xy[k]));
+    const pick = where => marks.length > 1 ? marks.reduce((best, m) => far(m, where) < far(best, where) ? m : best) : marks[0];
+    const on = where => where && solid && far(pick(where), where) < 24;
+    let held = null, mark = null, from = null;          // a touch that scrolls the page never moves a mark: it must go sideways first, or begin on a point
+    const follow = e => {
+      const where = at(e);
+      if (!where) return;
+      mark ??= pick(where);
+      mark.move(READ[mark.read].values(...where));
       e.preventDefault();
     };
-    let held = null, from = null;                       // a touch that scrolls the page never moves a mark: it must go sideways first
     listen(plot, "pointerdown", e => {
       if (e.button !== 0 || !e.isPrimary) return;
-      held = e.pointerId; from = e.pointerType === "touch" ? [e.clientX, e.clientY] : null;
-      if (!from) { plot.setPointerCapture(held); at(e); }
+      held = e.pointerId; mark = null;
+      from = e.pointerType === "touch" && !on(at(e)) ? [e.clientX, e.clientY] : null;
+      if (!from) { plot.setPointerCapture(held); follow(e); }
     });
+    const hold = e => { if (e.touches.length === 1 && on(at(e.touches[0]))) e.preventDefault(); };
+    if (solid) plot.addEventListener("touchstart", hold, { signal: stop.signal, passive: false });
     listen(plot, "pointermove", e => {
       if (e.pointerId !== held || !e.buttons) return;
       if (from && Math.hypot(e.clientX - from[0], e.clientY - from[1]) < 8) return;
-      from = null; at(e);
+      from = null; follow(e);
     });
     for (const end of ["pointerup", "pointercancel"]) listen(plot, end, e => { if (e.pointerId === held) held = null; });
   }
-  for (const d of spec.drag) {
-    const { c } = ui[d.control];
-    drag(d.view, d.read, () => !spec.predict || guess.open || d.view > 0, v => set({ [c.name]: c.values[nearest(c, d.read === "angle" ? Math.abs(v) : v)] }));
-  }
+  const turned = (c, a) => c.values.at(-1) > 180 ? (a + 360) % 360 : c.values[0] < 0 ? a : Math.abs(a);      // a full turn, both sides, or one
+  const marks = spec.drag.map(d => {
+    const controls = d.controls.map(name => ui[name].c);
+    const move = values => set(Object.fromEntries(controls.map((c, k) => [c.name, c.values[nearest(c, d.read === "angle" ? turned(c, values[k]) : values[k])]])));
+    return { view: d.view, read: d.read, controls, move };
+  });
+  for (const i of new Set(marks.map(m => m.view))) drag(i, () => !spec.predict || guess.open || i > 0, marks.filter(m => m.view === i));
 
   // ---- a link to this state ----
   function link() { return `#${spec.id}?${new URLSearchParams(state)}`; }

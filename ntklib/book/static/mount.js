@@ -8,7 +8,7 @@
     if (asked.has(el)) return;
     asked.add(el);
     const spec = JSON.parse(el.querySelector("script[type='application/json']").textContent);
-    const model = { page: true, url: path => new URL(path, here).href, get: key => spec[key], set() {}, on() {}, off() {}, send() {}, save_changes() {} };
+    const model = { page: true, module: load, url: path => new URL(path, here).href, get: key => spec[key], set() {}, on() {}, off() {}, send() {}, save_changes() {} };
     try { await (await load(el.dataset.ntk)).default.render({ model, el }); }
     catch (e) {
       console.error(`${el.id} did not start:`, e);
