@@ -41,7 +41,8 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(items):
     """One worker for all tests of a file (a notebook's cells share a kernel), though pages may part."""
     for item in items:
-        page = getattr(getattr(item, "callspec", None), "params", {}).get("page_name", "")
+        params = getattr(getattr(item, "callspec", None), "params", {})
+        page = params.get("page_name") or params.get("spot", ("",))[0]
         item.add_marker(pytest.mark.xdist_group(f"{item.path}:{page}"))
 
 

@@ -7,11 +7,13 @@ from functools import cache
 
 import nbformat
 import pytest
+from conftest import Visit
 
 from ntklib.book.explorables import registry
 
 pytestmark = pytest.mark.browser
 REGISTRY = registry()
+SPOTS = {id: (figure.__module__.rpartition(".")[2], id) for id, figure in REGISTRY.items()}       # id: (chapter, id)
 
 
 @cache
@@ -45,6 +47,51 @@ def at(visit, site, home):
     return go
 
 
+@pytest.fixture(scope="module")
+def opened(browser, site, home):
+    """`opened(page)` is a visit to that page of the book, which stays open until another one is asked for."""
+    visits = {}
+
+    def go(name):
+        if name not in visits:
+            close()
+            visits[name] = Visit(browser, f"{site}/{name}", settle=False)
+        return visits[name]
+
+    def close():
+        for seen in visits.values():
+            seen.context.close()
+        visits.clear()
+
+    yield go
+    close()
+
+
+@pytest.fixture(scope="module", params=SPOTS.values(), ids=SPOTS)
+def spot(request):
+    """Chapter and id of every figure in turn; the tests of one figure follow each other on one open page."""
+    return request.param
+
+
+@pytest.fixture
+def on_page(spot, home, opened):
+    """The explorable, the visit to its page, and its figure as a reader finds it: no guess, default state, light, on a desk."""
+    _, id = spot
+    e = explorable(id)
+    assert home[id], f"no page shows {id}"
+    seen = opened(home[id])
+    seen.page.set_viewport_size({"width": 1280, "height": 800})
+    seen.page.evaluate("() => { localStorage.clear(); document.documentElement.dataset.theme = 'light'; }")
+    figure = seen.page.locator(f"figure#{id}")
+    figure.scroll_into_view_if_needed()
+    seen.page.wait_for_selector(f"figure#{id}[data-ready='1']")
+    if e.predict and not figure.locator("[data-reveal]").is_enabled():
+        figure.locator("[data-again]").click()
+    figure.locator("[data-reset]").click()
+    shows(figure, expected(e, e.default, figure))
+    return e, seen, figure
+
+
 def state(figure):
     return json.loads(figure.get_attribute("data-state"))
 
@@ -62,12 +109,9 @@ def expected(e, s, figure):
     return e.text(s, hidden=bool(e.predict) and figure.locator("[data-reveal]").is_enabled())
 
 
-@pytest.mark.parametrize("id", REGISTRY)
-def test_keyboard_mouse_presets_reset_and_link(id, at):
-    e = explorable(id)
-    seen, figure = at(id)
+def test_keyboard_mouse_presets_reset_and_link(on_page):
+    e, seen, figure = on_page
     assert state(figure) == e.default
-    shows(figure, expected(e, e.default, figure))
     for c in e.controls:
         field = figure.locator(f"[data-control='{c.name}']")
         assert figure.locator(f"label[for='{field.get_attribute('id')}']").inner_text().strip()
@@ -88,27 +132,23 @@ def test_keyboard_mouse_presets_reset_and_link(id, at):
         assert state(figure) == preset
         shows(figure, expected(e, preset, figure))
     in_link = "([id, s]) => location.hash === `#${id}?${new URLSearchParams(s)}`"
-    seen.page.wait_for_function(in_link, arg=[id, state(figure)])
+    seen.page.wait_for_function(in_link, arg=[e.id, state(figure)])
     figure.locator("[data-reset]").click()
     assert state(figure) == e.default
-    seen.page.wait_for_function(in_link, arg=[id, e.default])
+    seen.page.wait_for_function(in_link, arg=[e.id, e.default])
     assert not seen.problems(), seen.problems()
 
 
-@pytest.mark.parametrize("id", REGISTRY)
-def test_a_link_opens_its_state_and_the_page_shows_what_compute_returns(id, at):
-    e, rng = explorable(id), random.Random(id)
-    wanted = {c.name: rng.choice(c.values) for c in e.controls}
-    seen, figure = at(id, "?" + "&".join(f"{k}={v}" for k, v in wanted.items()))
-    assert state(figure) == wanted
-    shows(figure, e.text(wanted))  # a link to a state shows it, prediction or not
-    for _ in range(8):
+def test_a_link_opens_its_state_and_the_page_shows_what_compute_returns(on_page):
+    e, seen, figure = on_page
+    rng = random.Random(e.id)
+    for _ in range(8):  # a link to a state shows it, prediction or not
         wanted = {c.name: rng.choice(c.values) for c in e.controls}
         seen.page.evaluate(
-            """([id, state]) => { location.hash = `#${id}?` + new URLSearchParams(state); }""", [id, wanted]
+            """([id, state]) => { location.hash = `#${id}?` + new URLSearchParams(state); }""", [e.id, wanted]
         )
         seen.page.wait_for_function(
-            "([id, s]) => document.querySelector(`#${id}`).dataset.state === JSON.stringify(s)", arg=[id, wanted]
+            "([id, s]) => document.querySelector(`#${id}`).dataset.state === JSON.stringify(s)", arg=[e.id, wanted]
         )
         shows(figure, e.text(wanted))
     assert not seen.problems(), seen.problems()
@@ -122,10 +162,11 @@ PAINTED = """id => [...document.querySelectorAll(`#${id} canvas`)].map(c => {
 })"""
 
 
-@pytest.mark.parametrize("id", REGISTRY)
-def test_it_is_painted_and_follows_theme_and_width(id, at):
-    link = "?" + "&".join(f"{k}={v}" for k, v in explorable(id).default.items())     # so that nothing is hidden
-    seen, _ = at(id, link)
+def test_it_is_painted_and_follows_theme_and_width(on_page):
+    e, seen, figure = on_page
+    id = e.id
+    if e.predict:
+        figure.locator("[data-reveal]").click()  # so that nothing is hidden
 
     def painted(mode, other=None):
         """The colours of each view once the theme is `mode`."""
@@ -133,7 +174,7 @@ def test_it_is_painted_and_follows_theme_and_width(id, at):
         for _ in range(100):
             colours = seen.page.evaluate(PAINTED, id)
             if (
-                len(colours) == len(explorable(id).charts)
+                len(colours) == len(e.charts)
                 and all(len(c) >= 3 for c in colours)
                 and (other is None or all(set(a) != set(b) for a, b in zip(colours, other, strict=True)))
             ):
@@ -177,19 +218,18 @@ def latency(seen, figure, rounds, enough):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("id", REGISTRY)
-def test_a_moved_slider_is_painted_within_a_frame(id, at, record_property):
+def test_a_moved_slider_is_painted_within_a_frame(on_page, record_property):
     """The book's promise, 16 ms: it needs a machine that does nothing else, so `make bench` keeps it."""
-    ms = latency(*at(id), rounds=5, enough=16)
+    e, seen, figure = on_page
+    ms = latency(seen, figure, rounds=5, enough=16)
     record_property("latency_ms", round(ms, 1))
-    print(f"{id}: {ms:.1f} ms")
+    print(f"{e.id}: {ms:.1f} ms")
     assert ms < 16
 
 
-@pytest.mark.parametrize("id", REGISTRY)
-def test_a_moved_slider_is_never_sluggish(id, at):
+def test_a_moved_slider_is_never_sluggish(on_page):
     """Beside the other worker of `make test`, which has one of two cores: within 100 ms, the limit of what feels immediate."""
-    assert latency(*at(id), rounds=5, enough=100) < 100
+    assert latency(*on_page[1:], rounds=5, enough=100) < 100
 
 
 @pytest.mark.parametrize(
@@ -240,10 +280,9 @@ def box_of(plot):
     return plot.bounding_box()
 
 
-@pytest.mark.parametrize("id", REGISTRY)
-def test_a_moved_control_leaves_the_chart_its_size(id, at):
+def test_a_moved_control_leaves_the_chart_its_size(on_page):
     """A control may bear any name, `width` too, which is also the name of a Vega signal."""
-    seen, figure = at(id)
+    _, seen, figure = on_page
     for preset in figure.locator("[data-preset]").all():
         preset.click()
         seen.page.wait_for_timeout(100)

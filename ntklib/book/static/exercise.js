@@ -27,7 +27,7 @@ export function parseNumber(text, units = []) {
     tokens.push(m[0].trim());
   }
   const next = (...wanted) => (wanted.includes(tokens[0]) ? tokens.shift() : null);
-  const real = x => { if (!Number.isFinite(x)) throw Error("That is not a real number."); return x; };
+  const real = x => { if (Number.isNaN(x)) throw Error("That is not a real number."); return x; };
   function sum() {
     let value = product();
     for (let sign; (sign = next("+", "-"));) value += sign === "+" ? product() : -product();
@@ -54,7 +54,10 @@ export function parseNumber(text, units = []) {
     const token = tokens.shift();
     if (token === undefined) throw Error("Something is missing at the end.");
     if (token === "pi" || token === "π") return Math.PI;
-    if (FUNCTIONS[token]) return real(FUNCTIONS[token](atom()));
+    if (FUNCTIONS[token]) {
+      const x = FUNCTIONS[token](atom());
+      return real(Number.isFinite(x) ? x : NaN);
+    }
     if (token === "(") {
       const value = sum();
       if (!next(")")) throw Error("A bracket is not closed.");
