@@ -193,7 +193,7 @@ def test_a_format_that_the_page_does_not_know_is_refused():
 
 
 def test_a_name_without_a_value_stays_visible():
-    assert fill("{a:.1f} and {b}", {"a": 1}) == "1.0 and ?"
+    assert fill("{a:.1f} and {b}", {"a": 1}) == "1.0 and ?\u2060"
 
 
 # ---- the widget --------------------------------------------------------------------------------------------------
@@ -269,6 +269,18 @@ def test_a_prediction_hides_its_answer_from_still_and_words():
     assert "1 gives ?" in markup
     assert len(e._stills()[0]) < len(shown._stills()[0])  # the line is not drawn
     assert make(predict=None, readout="{base} gives {last}").text() == "1 gives 1"
+
+
+def test_a_guess_keeps_the_titles_of_both_axes():
+    y = alt.Y("y:Q", title="height", scale=alt.Scale(domain=[0, 100]))
+    chart = alt.layer(line(), alt.Chart(alt.NamedData("path")).mark_point().encode(x=alt.X("x:Q", title="place"), y=y))
+    for axis in ("x", "y"):
+        e = Explorable(power, chart, make().controls, id="t", title="T", alt="A", caption="c", readout="r",
+                       predict=Predict("Guess", "last", ("y",), axis))
+        titles = {a["scale"]: a["title"] for a in e._spec()["views"][0]["axes"] if a.get("title")}
+        assert titles["x"].count("place") == 1
+        assert titles["y"].count("height") == 1
+        assert "guess" not in " ".join(titles.values())
 
 
 def test_a_still_is_the_same_twice_and_follows_the_theme():

@@ -249,7 +249,8 @@ def _sized(chart) -> dict:
 
 def _with_guess(chart: dict, p: Predict) -> dict:
     """The chart with the reader's guess drawn across it, as a dashed rule that a drag moves."""
-    encode = {p.axis: (alt.X if p.axis == "x" else alt.Y)("guess:Q", title=None)}
+    # the title of the axis that it shares: Vega-Lite would let no title, or its own, win over the chart's
+    encode = {p.axis: (alt.X if p.axis == "x" else alt.Y)("guess:Q", title=next(_titles(chart, p.axis), None))}
     rule = (
         alt.Chart(alt.NamedData("guess"))
         .mark_rule(color=concept("ink"), strokeDash=[6, 4], strokeWidth=2)
@@ -260,6 +261,16 @@ def _with_guess(chart: dict, p: Predict) -> dict:
     return {k: v for k, v in chart.items() if k in whole} | {
         "layer": [inner, {k: v for k, v in rule.to_dict().items() if k not in whole | {"config"}}]
     }
+
+
+def _titles(chart: dict, axis: str):
+    """The titles that a chart and its layers give to an axis."""
+    for part in (chart, *chart.get("layer", [])):
+        title = part.get("encoding", {}).get(axis, {}).get("title")
+        if title:
+            yield title
+        if part is not chart:
+            yield from _titles(part, axis)
 
 
 def _vega(chart: dict) -> dict:
