@@ -48,13 +48,13 @@ def _format(v: float, spec: str) -> str:
 
 
 def fill(template: str, values: dict) -> str:
-    """`template` with each {name} or {name:.3g} replaced by `number`. A name without a value stays visible as "?"."""
+    """`template` with each {name} or {name:.3g} replaced by `number`. A name without a value stays visible as "?", with no line break after it."""
     out, rest = "", template
     while "{" in rest:
         head, _, rest = rest.partition("{")
         key, _, rest = rest.partition("}")
         name, _, spec = key.partition(":")
-        out += head + (number(values[name], spec) if name in values else "?")
+        out += head + (number(values[name], spec) if name in values else "?\u2060")
     return out + rest
 
 
@@ -107,7 +107,7 @@ def _predict(id: str, p) -> str:
     return (
         f'<div class="ex-predict"><label for="{id}-guess">{inline(p.question)}</label>'
         f'<span class="ex-guess-box"><input type="number" step="any" id="{id}-guess" data-guess{_bounds(p.range)} disabled autocomplete="off"><span>{esc(p.unit)}</span></span>'
-        f'{_button("Reveal", "data-reveal")}{_button("Guess again", "data-again")}<p class="ex-verdict" data-verdict aria-live="polite"></p></div>'
+        f'{_button("Reveal", "data-reveal")}{_button("Guess again", "data-again hidden")}<p class="ex-verdict" data-verdict aria-live="polite"></p></div>'
     )
 
 

@@ -476,10 +476,10 @@ def precision(dtype: str, theta: float) -> dict:
 
 def precision_figure() -> Explorable:
     """What arccos does to a small angle."""
-    colour = series({"arccos of the cosine": "gradient", "angle_between": "relu"})
+    colour = series({"arccos of the cosine": "gradient", "angle_between": "relu"}, columns=1)
     x = alt.X(
         "t:Q",
-        title="angle between the vectors (radians)",
+        title="angle (radians)",
         scale=alt.Scale(type="log", domain=[1e-9, 3.2]),
         axis=alt.Axis(format=".0e", tickCount=8),
     )

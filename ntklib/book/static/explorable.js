@@ -78,7 +78,7 @@ export function number(v, spec = "") {
   }
   return s.replace(/e([+-]?\d+)/, (_, e) => "×10" + [...String(+e)].map(c => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] ?? "⁻").join("")).replace(/^-/, "−");
 }
-const fill = (template, values) => template.replace(/\{(\w+)(?::([^}]*))?\}/g, (_, k, f) => k in values ? number(values[k], f) : "?");
+const fill = (template, values) => template.replace(/\{(\w+)(?::([^}]*))?\}/g, (_, k, f) => k in values ? number(values[k], f) : "?\u2060");         // no line break between it and its unit
 const withUnit = (text, unit) => ["", "°", "%"].includes(unit) ? text + unit : `${text}\u2009${unit}`;
 
 // ---- a position in a view as values of controls, and where the mark of such values is (controls.py, Drag) ----
@@ -203,7 +203,8 @@ async function render({ model, el }) {
     const p = spec.predict, has = Number.isFinite(guess.value), unit = t => withUnit(t, p.unit);
     $("[data-reveal]").textContent = has ? "Reveal" : "Show without a guess";
     $("[data-reveal]").disabled = !!guess.open;
-    $("[data-again]").style.visibility = guess.open ? "" : "hidden";
+    $("[data-reveal]").hidden = !!guess.open;
+    $("[data-again]").hidden = !guess.open;
     $("[data-guess]").readOnly = !!guess.open;
     $("[data-verdict]").textContent = !guess.open ? $("[data-guess]").validity.valid ? "" : $("[data-guess]").validationMessage : has
       ? `You guessed ${unit(number(guess.value, p.format))}; it is ${unit(number(truth, p.format))}: off by ${unit(number(Math.abs(guess.value - truth), p.format))}.`
