@@ -411,7 +411,7 @@ def test_the_same_exercise_in_jupyterlab(visit, lab):
         headers: { "X-XSRFToken": document.cookie.match(/_xsrf=([^;]*)/)[1] },
         body: JSON.stringify({ type: "notebook", format: "json", content }) })).status""", nb)
     assert saved == 201
-    page.goto(f"{lab}/lab/tree/exercises.ipynb")
+    page.goto(f"{lab}/lab/tree/exercises.ipynb?reset")
     cell = page.locator(".jp-Notebook .jp-CodeCell").nth
     page.get_by_text("| Idle").wait_for(timeout=60000)
 

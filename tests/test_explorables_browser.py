@@ -382,7 +382,7 @@ def test_a_round_trip_in_jupyterlab(visit, lab):
         nb,
     )
     assert saved == 201
-    page.goto(f"{lab}/lab/tree/trip.ipynb")
+    page.goto(f"{lab}/lab/tree/trip.ipynb?reset")
     cell = page.locator(".jp-Notebook .jp-CodeCell").nth
     page.get_by_text("| Idle").wait_for(timeout=60000)
 

@@ -110,7 +110,7 @@ async function render({ model, el }) {
   const stop = new AbortController(), listen = (node, type, f) => node.addEventListener(type, f, { signal: stop.signal });
   const plots = $$(".ex-plot"), readout = $("[data-readout]"), guessKey = `ntk-guess:${spec.id}`;
   const ui = Object.fromEntries(spec.controls.map(c => [c.name, { c, input: $(`[data-control="${c.name}"]`), output: $(`[data-control="${c.name}"] + output`) }]));
-  let state = { ...spec.default }, shown = state, views = [], queued = 0, settle, saveTimer;
+  let state = { ...spec.default }, shown = state, views = [], queued = 0, again = false, settle, saveTimer;
   let guess = spec.predict && recall();
 
   // ---- controls <-> state ----
@@ -158,7 +158,11 @@ async function render({ model, el }) {
 
   // ---- numbers -> marks and words ----
   const hidden = () => spec.predict && !guess.open;
-  function queue() { queued ||= requestAnimationFrame(() => { queued = 0; draw(); }); }
+  function queue() {                            // at once, so that the next frame has it; whatever else comes before that frame waits for it
+    if (queued) { again = true; return; }
+    queued = requestAnimationFrame(() => { queued = 0; if (again) { again = false; queue(); } });
+    draw();
+  }
   function columns(name) {                      // a table as the reader may see it
     if (name === "guess") return { guess: Number.isFinite(guess?.value) ? [guess.value] : [] };
     if (!data[name] || !hidden()) return data[name];
