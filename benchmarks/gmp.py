@@ -1,13 +1,15 @@
 """GmP layers against nn.Linear and torch's weight_norm: time, memory and accuracy, in one process.
 
-    python -m benchmarks.gmp [--quick] [--threads 1]
+    python -m benchmarks.gmp [--quick] [--threads 1] [--batches 32 128 ...] [--record NAME]
 
 The layers take turns, a step of each a round. A ratio is the median, over the quietest quarter of the rounds,
 of (time of the layer / time of nn.Linear in the same round). Each layer ends in a ReLU. With one thread it is
 CPU time that is taken, which other work on the machine disturbs least.
 """
 import argparse
+import shlex
 import statistics
+import sys
 import time
 from functools import partial
 
@@ -15,6 +17,7 @@ import torch
 from torch import nn
 from torch.nn.utils.parametrizations import weight_norm
 
+from ntklib.book import records
 from ntklib.gmp import GmPLinear, from_module, geometric, unit
 from ntklib.sphere import from_angles, to_angles
 
@@ -142,9 +145,17 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="the small size alone, seconds")
     parser.add_argument("--threads", type=int, help="as many as torch takes by default")
+    parser.add_argument("--batches", type=int, nargs="+", help="only the speed of 1024 -> 1024, at these batch sizes")
+    parser.add_argument("--record", metavar="NAME", help="keep the rows as chapters/records/NAME.json")
     options = parser.parse_args()
     if options.threads:
         torch.set_num_threads(options.threads)
-    for row in main(options.quick):
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    rows = main(options.quick) if not options.batches else [
+        row for batch in options.batches for row in speed(1024, 1024, batch, None, 20, device)]
+    if options.record:
+        command = shlex.join(["python", "-m", "benchmarks.gmp", *sys.argv[1:]])
+        records.save(options.record, {"rows": rows}, command=command, dtype="float32", device=device)
+    for row in rows:
         figures = {k: v for k, v in row.items() if k not in ("what", "layer") and v is not None}
         print(f"{row['what']:34} {row['layer']:32}", "  ".join(f"{k} {v:.3g}" for k, v in figures.items()))
