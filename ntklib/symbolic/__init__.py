@@ -3,7 +3,7 @@
 Arguments are sympy expressions; give a slope exactly, as `sympy.Rational(1, 10)` or a symbol. `import ntklib`
 leaves this package alone, so that sympy is loaded only where formulas are wanted.
 """
-from ntklib.symbolic import kernels, sphere
+from ntklib.symbolic import depth, kernels, sphere
 from ntklib.symbolic._step import Step
 from ntklib.symbolic.angles import (
     angle_deficit,
@@ -32,6 +32,7 @@ __all__ = [
     "angle_map_series",
     "antipode_steps",
     "contraction_steps",
+    "depth",
     "embedding_angle",
     "gradient_angle",
     "gradient_deficit",
