@@ -10,6 +10,7 @@ import pytest
 from conftest import Visit
 
 from ntklib.book.explorables import registry
+from ntklib.book.tables import plain
 
 pytestmark = pytest.mark.browser
 REGISTRY = registry()
@@ -152,6 +153,33 @@ def test_a_link_opens_its_state_and_the_page_shows_what_compute_returns(on_page)
         )
         shows(figure, e.text(wanted))
     assert not seen.problems(), seen.problems()
+
+
+TWIN = """async ([id, states]) => {
+    const { twin } = JSON.parse(document.querySelector(`#${id} script[type='application/json']`).textContent);
+    const module = await import(URL.createObjectURL(new Blob([NTK_ESM[twin.module]], { type: "text/javascript" })));
+    return states.map(s => module[twin.function](s, twin.given));
+}"""
+
+
+def same(a, b):
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    return a == pytest.approx(b, rel=1e-6, abs=1e-9) if isinstance(a, int | float) and isinstance(b, int | float) else a == b
+
+
+def test_a_twin_returns_what_compute_returns(at):
+    """Where the states are too many for a table, the page computes as Python does: every number of random states."""
+    for e in [e for e in map(explorable, REGISTRY) if e.twin]:
+        seen, rng = at(e.id)[0], random.Random(e.id)
+        states = [e.default, *e.presets.values(), *({c.name: rng.choice(c.values) for c in e.controls} for _ in range(100))]
+        for s, got in zip(states, seen.page.evaluate(TWIN, [e.id, states]), strict=True):
+            want = plain(e.run(s))
+            assert got.keys() == want.keys(), s
+            odd = [name for name in want if not same(got[name], want[name])]
+            assert not odd, (e.id, s, odd, [(got[n], want[n]) for n in odd[:1]])
 
 
 PAINTED = """id => [...document.querySelectorAll(`#${id} canvas`)].map(c => {
@@ -330,6 +358,62 @@ def test_a_drag_moves_the_guess_and_a_mark_moves_its_slider(at):
     seen.page.mouse.move(centre[0] - 60, centre[1] + 25)
     seen.page.mouse.up()
     assert state(figure)["theta"] > 120
+
+
+def mark_of(figure, x, y):
+    """Where on the screen a point of the plane stands that `figures.plane` draws in the first view."""
+    plot = box_of(figure.locator(".ex-plot").first)
+    width, height, top = plot["width"] - 10, plot["height"] - 36, 31          # inside the padding and below the title
+    r = min(width, height) / 2.5
+    return plot["x"] + 5 + width / 2 + r * x, plot["y"] + top + height / 2 - r * y
+
+
+def test_the_nearest_of_many_points_is_dragged(at):
+    seen, figure = at("circle-points")
+    before = state(figure)
+    seen.page.mouse.move(*mark_of(figure, 0.2, 0.95))                          # by x₃, at 80°
+    seen.page.mouse.down()
+    seen.page.mouse.move(*mark_of(figure, 0, 0.9))
+    seen.page.mouse.move(*mark_of(figure, -0.9, -0.01))
+    seen.page.mouse.up()
+    after = state(figure)
+    assert abs(after["p3"] - 180) < 10
+    assert {**after, "p3": before["p3"]} == before
+    shows(figure, explorable("circle-points").text(after))
+    seen, figure = at("sphere-points")
+    before = state(figure)
+    seen.page.mouse.move(*mark_of(figure, 0.5, -0.5))                          # by x₃
+    seen.page.mouse.down()
+    seen.page.mouse.move(*mark_of(figure, 0, 0))
+    seen.page.mouse.up()
+    after = state(figure)
+    assert abs(after["lon3"]) < 10
+    assert abs(after["lat3"]) < 10
+    assert {**after, "lon3": before["lon3"], "lat3": before["lat3"]} == before
+    assert not seen.problems(), seen.problems()
+
+
+def test_a_finger_on_a_point_moves_it_and_beside_the_points_scrolls(at):
+    seen, figure = at("sphere-points", viewport={"width": 380, "height": 720}, has_touch=True)
+    finger = seen.context.new_cdp_session(seen.page)
+
+    def swipe(x, y, up):
+        for k in range(9):
+            kind = "touchStart" if k == 0 else "touchMove"
+            finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y - up * k / 8}]})
+            seen.page.wait_for_timeout(20)
+        finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        seen.page.wait_for_timeout(150)
+
+    at_x3, beside = mark_of(figure, 0.46, -0.56), mark_of(figure, 0.1, 0.6)
+    top, before = seen.page.evaluate("scrollY"), state(figure)
+    swipe(*at_x3, 60)
+    assert state(figure)["lat3"] > before["lat3"] + 15
+    assert seen.page.evaluate("scrollY") == top
+    moved = state(figure)
+    swipe(*beside, 60)
+    assert state(figure) == moved
+    assert seen.page.evaluate("scrollY") > top + 20
 
 
 def test_print_shows_the_default_state_without_controls(at):

@@ -15,8 +15,8 @@ def pair_steps(a, b, phi) -> list[Step]:
     G = pair_gram(a, b, phi)
     low, high = (1 - sp.cos(phi), 1 + sp.cos(phi))
     return [
-        Step("Product", "The product of the two eigenvalues is the determinant. The larger one is at least the larger of a^2 "
-             "and b^2, so the smaller one is at most the smaller of them times sin^2(phi).",
+        Step("Product", "The product of the eigenvalues is the determinant. The larger one is at least the larger "
+             "of a^2 and b^2, so the smaller one is at most the smaller of them times sin^2(phi).",
              equation(sp.Determinant(G), a**2 * b**2 * sp.sin(phi) ** 2)),
         Step("Equal lengths", "For unit vectors the eigenvectors are the sum and the difference.",
              equation(sp.Determinant(pair_gram(1, 1, phi)), low * high)),
