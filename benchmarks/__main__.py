@@ -48,7 +48,7 @@ def schedule(quick: bool) -> Iterator[tuple[Callable, tuple]]:
     for width, depth in ((1024, 1), (1024, 3), (1024, 5), (2048, 3), (4096, 3)):
         yield cases.empiricals, (512, width, depth, 9, {"nngeometry": NNGEOMETRY})
     for n in (2500, 5000, 10000):
-        yield cases.empiricals, (n, 2048, 3, 2, {})
+        yield cases.empiricals, (n, 2048, 3, 2, {"ntklib, its MLP": ("ntklib", "empirical_mlp")})
 
 
 def machine() -> dict:

@@ -106,9 +106,17 @@ def _chain(model: MLP, X: Tensor) -> Iterator[_Use]:
 
 def _uses(model: nn.Module, X: Tensor) -> list[_Use]:
     """Every use of a linear layer with a trainable parameter, for all points."""
-    blocks = [_uses_of_block(model, x) for x in X.split(ROWS)]
-    return [_Use(*uses[0][:2], torch.cat([u.a for u in uses]), torch.cat([u.delta for u in uses]))
-            for uses in zip(*blocks, strict=True)]
+    whole = None
+    for i in range(0, max(len(X), 1), ROWS):
+        block = _uses_of_block(model, X[i:i + ROWS])
+        if whole is None:
+            if len(X) <= ROWS:
+                return block
+            whole = [_Use(u.weight, u.bias, *(part.new_empty(len(X), *part.shape[1:]) for part in (u.a, u.delta)))
+                     for u in block]
+        for u, of_block in zip(whole, block, strict=True):
+            u.a[i:i + ROWS], u.delta[i:i + ROWS] = of_block.a, of_block.delta
+    return whole
 
 
 def _uses_of_block(model: nn.Module, X: Tensor) -> list[_Use]:

@@ -6,7 +6,7 @@ from network import load, load_twice
 from torch.func import functional_call, jacrev, vmap
 from worker import serve
 
-from ntklib import condition_number, empirical_ntk, ntk_condition_number, ntk_gram
+from ntklib import MLP, condition_number, empirical_ntk, ntk_condition_number, ntk_gram
 
 
 def gram(inputs, depth):
@@ -62,6 +62,16 @@ def empirical(inputs):
     return lambda: empirical_ntk(model, X).numpy()
 
 
+def empirical_mlp(inputs):
+    """The same network as ntklib's own MLP, whose layers are known before it runs."""
+    weights = [torch.from_numpy(inputs[f"W{k}"]) for k in range(len(inputs) - 1)]
+    model = MLP(weights[0].shape[1], len(weights[0]), len(weights) - 1, dtype=weights[0].dtype)
+    for layer, W in zip(model.layers, weights, strict=True):
+        layer.weight.data = W
+    X = torch.from_numpy(inputs["X"])
+    return lambda: empirical_ntk(model, X).numpy()
+
+
 def torch_func(inputs):
     return _jacobians(*load(inputs))
 
@@ -99,6 +109,7 @@ if __name__ == "__main__":
             "eigvalsh": eigvalsh,
             "kappa_of_matrix": kappa_of_matrix,
             "empirical": empirical,
+            "empirical_mlp": empirical_mlp,
             "torch_func": torch_func,
             "twice": twice,
             "twice_exact": twice_exact,
