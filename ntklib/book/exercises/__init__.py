@@ -61,6 +61,9 @@ def exercises(chapter: str) -> dict[str, Exercise]:
 
 
 def _find(id: str) -> Exercise:
+    chapter = str(id).partition(".")[0]
+    if chapter in CHAPTERS and id in exercises(chapter):
+        return exercises(chapter)[id]                   # the other chapters are loaded for a misspelt id only
     every = {k: e for c in CHAPTERS for k, e in exercises(c).items()}
     if id not in every:
         raise UnknownExercise(f"no exercise {id!r}{_nearest(id, every)}")
