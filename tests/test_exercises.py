@@ -255,13 +255,13 @@ def test_letters_may_come_in_many_ways(letters):
 
 
 @pytest.mark.parametrize(("id", "near"), [("angles.ex7", "angles.ex"), ("angle.ex1", "angles.ex1"),
-                                          ("ex3", "angles.ex3"), (3, "angles.ex3"), (None, "angles.ex")])
+                                          ("ex3", r"\w+\.ex3"), (3, r"\w+\.ex3"), (None, r"\w+\.ex")])
 def test_an_unknown_exercise_is_named_with_the_nearest(id, near):
     for call in (lambda: check(id, 1), lambda: exercise(id)):
         with pytest.raises(UnknownExercise) as e:
             call()
         assert isinstance(e.value, KeyError)
-        assert str(e.value).startswith(f"no exercise {id!r}: did you mean '{near}")
+        assert re.match(f"no exercise {id!r}: did you mean '{near}", str(e.value))
     with pytest.raises(UnknownExercise, match="did you mean 'angles'"):
         progress("angels")
 
