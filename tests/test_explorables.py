@@ -142,6 +142,10 @@ def test_controls_refuse_what_is_not_on_their_grid():
         Drag(0, "theta", "z")
     with pytest.raises(ValueError, match="'globe' moves two sliders"):
         Drag(0, "theta", "globe")
+    with pytest.raises(ValueError, match="'sphere' moves two sliders"):
+        Drag(0, "theta", "sphere")
+    with pytest.raises(ValueError, match="a base for each of them or none"):
+        Drag(0, ("a", "b"), "sphere", ("c",))
     with pytest.raises(ValueError, match="'x' moves one slider"):
         Drag(0, ("theta", "depth"))
 
@@ -234,11 +238,12 @@ def test_a_preset_of_an_unknown_control_is_the_authors_error():
         ({"drag": (Drag(3, "base"),)}, "a view below 1"),
         ({"drag": (Drag(0, "kind"),)}, "needs a slider among"),
         ({"drag": (Drag(0, ("base", "kind"), "globe"),)}, "needs a slider among"),
+        ({"drag": (Drag(0, "base", base=("kind",)),)}, "needs a slider among"),
         ({"predict": Predict("q", "lost")}, "needs an answer among"),
         ({"predict": Predict("q", "last", ("z",))}, "columns among"),
         ({"readout": "{lost:.1f}"}, "no controls and no numbers"),
     ],
-    ids=["id", "control", "view", "choice", "globe", "answer", "columns", "readout"],
+    ids=["id", "control", "view", "choice", "globe", "base", "answer", "columns", "readout"],
 )
 def test_loose_ends_are_the_authors_error(change, message):
     with pytest.raises(ValueError, match=message):
@@ -263,7 +268,7 @@ def test_the_markup_is_whole_before_any_script_runs():
 def test_a_prediction_hides_its_answer_from_still_and_words():
     shown = make()
     e = make(predict=Predict("Guess", "last", ("y",), "y"), readout="{base} gives {last}")
-    assert e.text(hidden=True) == "1 gives ?"
+    assert e.text(hidden=True) == "1 gives ?\u2060"  # with no line break before its unit
     markup = re.sub(r"<script.*?</script>", "", e.html, flags=re.S)
     assert "1 gives 1" not in markup
     assert "1 gives ?" in markup

@@ -10,7 +10,7 @@ import pytest
 from ntklib.book import figures
 from ntklib.book.figures import PALETTE, Still, concept, css_variables, themed
 
-GROUPS = [("linear", "relu", "leaky", "gradient", "measured"), ("sp", "wn", "bn", "ln", "gmp")]
+GROUPS = [("linear", "relu", "leaky", "gradient", "measured"), ("sp", "wn", "bn", "ln", "gmp"), ("ink", "gmp", "metric")]
 # Machado, Oliveira and Fernandes 2009, severity 1: protanopia and deuteranopia, on linear RGB
 BLIND = [
     np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
@@ -103,3 +103,11 @@ def test_prose_uses_the_colours_of_the_figures():
     assert used == set(GROUPS[0])
     for name in used:
         assert f"--ntk-{name}: light-dark({PALETTE['light'][name]}, {PALETTE['dark'][name]});" in css
+
+
+def test_a_drawn_sphere_leans_its_pole_towards_the_reader():
+    pole, front, side = figures.leaning(np.eye(3))
+    assert np.allclose([pole @ front, pole @ side, front @ side], 0)
+    assert np.allclose(side, [1, 0, 0])                         # theta = (90, 90) degrees: to the right
+    assert pole[1] > 0.8
+    assert pole[2] == pytest.approx(np.sin(np.radians(figures.LEAN)))      # the pole is in sight

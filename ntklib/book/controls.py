@@ -94,18 +94,27 @@ class Choice:
 class Drag:
     """Lets the pointer move a slider by a mark in a view: along x, along y, or as an angle in degrees round the centre, with
     or without sign or as a full turn, as the slider's range says. On a "globe", of which `figures.plane` shows the near half,
-    a mark moves two sliders, its longitude and its latitude. Of several marks in a view the pointer takes the nearest.
+    a mark moves two sliders, its longitude and its latitude; on a "sphere", which `figures.leaning` shows, its angle from the
+    pole and its turn about it, the book's theta_1 and theta_2. Of several marks in a view the pointer takes the nearest.
+
+    `base` names sliders whose values are added to find the mark, for a step: `Drag(0, ("eps1", "eps2"), "sphere",
+    ("theta1", "theta2"))` moves the step, and the mark is where it ends. Dragged round the pole, a slider of more than one
+    full turn goes on counting.
     """
 
     view: int
     control: str | tuple[str, ...]
-    read: str = "x"  # "x", "y", "angle" or "globe"
+    read: str = "x"  # "x", "y", "angle", "globe" or "sphere"
+    base: tuple[str, ...] = ()
 
     def __post_init__(self):
-        if self.read not in ("x", "y", "angle", "globe"):
-            raise ValueError(f"Drag.read must be 'x', 'y', 'angle' or 'globe', got {self.read!r}")
-        if len(self.controls) != (2 if self.read == "globe" else 1):
-            raise ValueError(f"Drag by {self.read!r} moves {'two sliders' if self.read == 'globe' else 'one slider'}, got {self.controls}")
+        if self.read not in ("x", "y", "angle", "globe", "sphere"):
+            raise ValueError(f"Drag.read must be 'x', 'y', 'angle', 'globe' or 'sphere', got {self.read!r}")
+        two = self.read in ("globe", "sphere")
+        if len(self.controls) != (2 if two else 1):
+            raise ValueError(f"Drag by {self.read!r} moves {'two sliders' if two else 'one slider'}, got {self.controls}")
+        if self.base and len(self.base) != len(self.controls):
+            raise ValueError(f"Drag of {self.controls} needs a base for each of them or none, got {self.base}")
 
     @property
     def controls(self) -> tuple[str, ...]:
@@ -114,7 +123,7 @@ class Drag:
 
     def spec(self) -> dict:
         """What the front end needs."""
-        return {"view": self.view, "controls": self.controls, "read": self.read}
+        return {"view": self.view, "controls": self.controls, "read": self.read, "base": self.base}
 
 
 @dataclass(frozen=True)

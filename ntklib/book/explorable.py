@@ -93,7 +93,7 @@ class Explorable(anywidget.AnyWidget):
         if len(self._by_name) < len(self.controls):
             raise ValueError(f"{self.id}: two controls share a name: {[c.name for c in self.controls]}")
         for d in self.drag:
-            if not all(isinstance(self._by_name.get(c), Slider) for c in d.controls) or not 0 <= d.view < len(self.charts):
+            if not all(isinstance(self._by_name.get(c), Slider) for c in (*d.controls, *d.base)) or not 0 <= d.view < len(self.charts):
                 raise ValueError(f"{self.id}: {d} needs a slider among {list(self._by_name)} and a view below {len(self.charts)}")
         names = set(re.findall(r"{(\w+)", self.readout + self.code))
         if loose := names - set(self._by_name) - set(self.data["scalar"]):

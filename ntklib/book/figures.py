@@ -10,9 +10,11 @@ import re
 from functools import cache
 
 import altair as alt
+import numpy as np
 
 # Okabe-Ito hues, darkened (light page) or lightened (dark page) until a label in that colour reads at 4.5:1
-# (tests/test_figures.py); first the five of Parts I and II, then the five ways to parametrise a unit of Part III.
+# (tests/test_figures.py); first the five of Parts I and II, then the five ways to parametrise a unit of Part III, and last the
+# metric norm of a step in a unit's angles.
 PALETTE = {
     "light": {
         "ink": "#1f2328",
@@ -28,6 +30,7 @@ PALETTE = {
         "bn": "#856300",
         "ln": "#4553b8",
         "gmp": "#00737f",
+        "metric": "#c0152f",
     },
     "dark": {
         "ink": "#e6e8eb",
@@ -43,6 +46,7 @@ PALETTE = {
         "bn": "#e0b73c",
         "ln": "#a3b1ff",
         "gmp": "#45cbd9",
+        "metric": "#ff8a8f",
     },
 }
 FONT = "system-ui, sans-serif"
@@ -187,3 +191,14 @@ def plane(chart, reach: float = 1.25, **points: dict) -> alt.Chart:
     return chart.transform_calculate(
         **pixels, **{f"{n}_y": f"height / 2 - {r} * ({p['y']})" for n, p in points.items()}
     )
+
+
+LEAN = 30.0  # degrees by which the pole of a drawn sphere leans towards the reader; explorable.js has the same
+
+
+def leaning(u: np.ndarray) -> np.ndarray:
+    """Unit vectors of R^3, (..., 3), as a sphere is drawn: right, up, and towards the reader. The pole of the book's
+    coordinates, u = (1, 0, 0), leans towards the reader, and theta_2 = 0 faces them; `plane` makes pixels of the first two."""
+    u, lean = np.asarray(u), np.radians(LEAN)
+    pole, front = u[..., 0], u[..., 1]
+    return np.stack([u[..., 2], pole * np.cos(lean) - front * np.sin(lean), pole * np.sin(lean) + front * np.cos(lean)], -1)

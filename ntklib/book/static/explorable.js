@@ -82,7 +82,7 @@ const fill = (template, values) => template.replace(/\{(\w+)(?::([^}]*))?\}/g, (
 const withUnit = (text, unit) => ["", "°", "%"].includes(unit) ? text + unit : `${text}\u2009${unit}`;
 
 // ---- a position in a view as values of controls, and where the mark of such values is (controls.py, Drag) ----
-const radian = Math.PI / 180;
+const radian = Math.PI / 180, COS = Math.cos(30 * radian), SIN = Math.sin(30 * radian);
 const disc = view => { const w = view.signal("width"), h = view.signal("height"); return [w / 2, h / 2, Math.min(w, h) / 2.5]; };      // as figures.plane
 const READ = {
   x: { values: (view, x) => [view.scale("x").invert(x)], mark: (view, [v]) => [view.scale("x")(v), null] },
@@ -99,6 +99,17 @@ const READ = {
     mark(view, [longitude, latitude]) {
       const [cx, cy, r] = disc(view);
       return [cx + r * Math.cos(latitude * radian) * Math.sin(longitude * radian), cy - r * Math.sin(latitude * radian)];
+    },
+  },
+  sphere: {                                     // as figures.leaning: the pole leans 30° towards the reader
+    values(view, x, y) {
+      const [cx, cy, r] = disc(view), out = Math.max(r, Math.hypot(x - cx, y - cy)), p = (x - cx) / out, q = (cy - y) / out;
+      const near = Math.sqrt(Math.max(0, 1 - p * p - q * q)), pole = q * COS + near * SIN;
+      return [Math.acos(Math.max(-1, Math.min(1, pole))) / radian, Math.atan2(p, near * COS - q * SIN) / radian];
+    },
+    mark(view, [from, turn]) {
+      const [cx, cy, r] = disc(view), s = Math.sin(from * radian);
+      return [cx + r * s * Math.sin(turn * radian), cy - r * (Math.cos(from * radian) * COS - s * Math.cos(turn * radian) * SIN)];
     },
   },
 };
@@ -224,13 +235,13 @@ async function render({ model, el }) {
     listen(field, "keydown", e => { if (e.key === "Enter" && Number.isFinite(guess.value)) { e.preventDefault(); reveal(); } });      // else the same Enter presses the button it lands on
     listen($("[data-reveal]"), "click", reveal);
     listen($("[data-again]"), "click", () => { field.value = ""; keep({}); field.focus(); });
-    drag(0, () => !guess.open, [{ read: spec.predict.axis, controls: [], move([v]) { const g = +clamp(v).toPrecision(3); field.value = g; keep({ ...guess, value: g }); } }]);
+    drag(0, () => !guess.open, [{ read: spec.predict.axis, controls: [], from: () => 0, move([v]) { const g = +clamp(v).toPrecision(3); field.value = g; keep({ ...guess, value: g }); } }]);
     verdict();
   }
 
   // ---- dragging on a plot: a pointer takes the nearest of the view's marks ----
   function drag(i, allowed, marks) {
-    const plot = plots[i], solid = marks.some(m => m.read === "globe") || marks.length > 1;
+    const plot = plots[i], solid = marks.some(m => ["globe", "sphere"].includes(m.read)) || marks.length > 1;
     plot.dataset.drag = marks[0].read;
     const at = e => {
       const view = views[i]?.view;
@@ -238,7 +249,7 @@ async function render({ model, el }) {
       const box = plot.getBoundingClientRect(), [ox, oy] = view.origin();
       return [view, e.clientX - box.left - ox, e.clientY - box.top - oy];
     };
-    const far = (mark, [view, ...xy]) => Math.hypot(...READ[mark.read].mark(view, mark.controls.map(c => state[c.name])).map((p, k) => p === null ? 0 : p - xy[k]));
+    const far = (mark, [view, ...xy]) => Math.hypot(...READ[mark.read].mark(view, mark.controls.map((c, k) => state[c.name] + mark.from(k))).map((p, k) => p === null ? 0 : p - xy[k]));
     const pick = where => marks.length > 1 ? marks.reduce((best, m) => far(m, where) < far(best, where) ? m : best) : marks[0];
     const on = where => where && solid && far(pick(where), where) < 24;
     let held = null, mark = null, from = null;          // a touch that scrolls the page never moves a mark: it must go sideways first, or begin on a point
@@ -265,10 +276,16 @@ async function render({ model, el }) {
     for (const end of ["pointerup", "pointercancel"]) listen(plot, end, e => { if (e.pointerId === held) held = null; });
   }
   const turned = (c, a) => c.values.at(-1) > 180 ? (a + 360) % 360 : c.values[0] < 0 ? a : Math.abs(a);      // a full turn, both sides, or one
+  function round(c, v) {                        // a turn about the pole goes on from where it is; a slider of one full turn comes round again
+    v += 360 * Math.round((state[c.name] - v) / 360);
+    const lo = c.values[0], hi = c.values.at(-1);
+    return hi - lo > 360 || (lo <= v && v <= hi) ? v : v > hi ? v - 360 : v + 360;
+  }
   const marks = spec.drag.map(d => {
-    const controls = d.controls.map(name => ui[name].c);
-    const move = values => set(Object.fromEntries(controls.map((c, k) => [c.name, c.values[nearest(c, d.read === "angle" ? turned(c, values[k]) : values[k])]])));
-    return { view: d.view, read: d.read, controls, move };
+    const controls = d.controls.map(name => ui[name].c), from = k => d.base.length ? state[d.base[k]] : 0;
+    const value = (c, v, k) => d.read === "angle" ? turned(c, v) : d.read === "sphere" && k === 1 ? round(c, v) : v;
+    const move = values => set(Object.fromEntries(controls.map((c, k) => [c.name, c.values[nearest(c, value(c, values[k] - from(k), k))]])));
+    return { view: d.view, read: d.read, controls, from, move };
   });
   for (const i of new Set(marks.map(m => m.view))) drag(i, () => !spec.predict || guess.open || i > 0, marks.filter(m => m.view === i));
 
