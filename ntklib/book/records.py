@@ -21,14 +21,15 @@ FOLDER = Path(__file__).parents[2] / "chapters" / "records"
 ABOUT = ("date", "command", "commit", "device", "dtype", "seed", "threads", "torch")
 
 
-def save(name: str, results: dict, *, command: str, dtype: str, device: str = "cpu", seed: int | None = None) -> Path:
-    """Write a record; returns its file. ValueError for results under a name that the provenance takes."""
+def save(name: str, results: dict, *, command: str, dtype: str, device: str = "cpu", seed: int | None = None, code: tuple = ()) -> Path:
+    """Write a record; returns its file. `code` names modules of the book that computed it, beside the library and the
+    program itself. ValueError for results under a name that the provenance takes."""
     if taken := set(results) & set(ABOUT):
         raise ValueError(f"{name}: {sorted(taken)} say how a record was made: call the results otherwise")
     about = {
         "date": datetime.date.today().isoformat(),
         "command": command,
-        "commit": commit(),
+        "commit": commit(code),
         "device": named(device),
         "dtype": dtype,
         "seed": seed,
@@ -66,15 +67,25 @@ def named(device: str) -> str:
     return torch.cuda.get_device_name(device) if kind == "cuda" else f"CPU ({platform.machine()})" if kind == "cpu" else kind.upper()
 
 
-def commit() -> str:
-    """The commit of the code that runs, with "+changes" where one of its own files differs from it; "" outside a checkout."""
+def commit(code: tuple = ()) -> str:
+    """The commit of the code that runs, with "+changes" where a file of it differs from it; "" outside a checkout.
+
+    The code is what has been imported of the library and the benchmarks, the program, and the modules named in `code`; the
+    rest of the book may be at work meanwhile.
+    """
     root = FOLDER.parents[1]
-    files = {m.__file__ for n, m in list(sys.modules.items()) if n.split(".")[0] in ("ntklib", "benchmarks") and getattr(m, "__file__", None)}
+
+    def counts(name):
+        return name.split(".")[0] in ("ntklib", "benchmarks", "__main__") and not name.startswith("ntklib.book") or name in code
+
+    files = {m.__file__ for n, m in list(sys.modules.items()) if counts(n) and getattr(m, "__file__", None)}
+    files = {f for f in files if Path(f).is_relative_to(root)}
 
     def git(*words):
         return subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
-        return git("rev-parse", "--short", "HEAD") + ("+changes" if git("status", "--porcelain", "--", *sorted(files)) else "")
+        changed = git("status", "--porcelain", "--", *sorted(files)) if files else ""
+        return git("rev-parse", "--short", "HEAD") + "+changes" * bool(changed)
     except (OSError, subprocess.CalledProcessError):
         return ""
