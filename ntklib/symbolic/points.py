@@ -27,7 +27,7 @@ def pair_steps(a, b, phi) -> list[Step]:
 def equicorrelated_kappa(n, c) -> sp.Expr:
     """kappa of n unit vectors with the same cosine c >= 0 between any two.
 
-    (1 - c) I + c J has 1 - c + n c on (1, .., 1), and 1 - c on what is orthogonal to it.
+    (1 - c) I plus c times the matrix of ones has 1 - c + n c on (1, .., 1), and 1 - c on what is orthogonal to it.
 
     >>> equicorrelated_kappa(12, sp.Rational(1, 4)), equicorrelated_kappa(2, 0)
     (5, 1)

@@ -221,7 +221,7 @@ def equicorrelated():
                  r"$\kappa(G)>1+n/3$.",
        discrepancy=Discrepancy(
            prints=r"$K/(L+1)$ tends to a matrix with the eigenvalue $1+n/4$ once and $3/4$ otherwise: $\kappa\to\frac{n+4}{3}$.",
-           shows=r"The limit has $1$ on the diagonal and $1/4$ elsewhere, $\frac34I+\frac14J$: its eigenvalues are $\frac{n+3}{4}$ "
+           shows=r"The limit has $1$ on the diagonal and $1/4$ elsewhere, $\frac34I+\frac14\mathbf{1}\mathbf{1}^\top$: its eigenvalues are $\frac{n+3}{4}$ "
                  r"and $\frac34$, and they add up to the trace $n$, as they must.",
            remains=r"The limit cosine $1/4$ of every pair, and that $\kappa$ has a limit that the data do not enter."),
        measures=r"largest distance from $\frac{n+3}{3}$ at depth 20 000", tolerance=0.02)

@@ -141,11 +141,11 @@ orthonormal = Number(
         Wrong(1 + 20 / 3, "That is the limit of infinite depth, where every cosine is $1/4$. At depth 1 it is smaller."),
         Wrong(1 + 19 * C1, r"That is the largest eigenvalue (for diagonal 1). The smallest one is not 1 any more."),
     ),
-    hints=(r"All pairs have the same gradient angle, so $K$ is proportional to $(1-c)I+cJ$. What are its eigenvalues?",
+    hints=(r"All pairs have the same gradient angle, so $K$ is proportional to $(1-c)I+c\,\mathbf{1}\mathbf{1}^\top$. What are its eigenvalues?",
            r"$c=\cos\phi_1(90^\circ)=\frac12\bigl(\cos90^\circ\cdot\frac12+\frac1\pi\bigr)=\frac1{2\pi}$."),
     praise="From 1 to almost 5 with a single layer; with more inputs it grows like $n/(2\\pi-1)$.",
     solution=rf"""
-$K/2=(1-c)I+cJ$ with $c=\frac1{{2\pi}}={C1:.4f}$. On $(1,\dots,1)$ it acts as $1+19c={1 + 19 * C1:.4f}$, on every vector
+$K/2=(1-c)I+c\,\mathbf{{1}}\mathbf{{1}}^\top$ with $c=\frac1{{2\pi}}={C1:.4f}$. On $(1,\dots,1)$ it acts as $1+19c={1 + 19 * C1:.4f}$, on every vector
 orthogonal to that as $1-c={1 - C1:.4f}$:
 
 $$\kappa=\frac{{1+19c}}{{1-c}}={TWENTY:.4f}.$$

@@ -320,7 +320,7 @@ def spectra_figure() -> Explorable:
         spectra,
         [left, right],
         [
-            Choice("data", {"pair": "eight, two of them 3° apart", "random": "eight random directions", "lengths": "the same, lengths ½ to 2", "orthonormal": "eight orthonormal vectors", "isolated": "a close pair and two loners"}, "pair", "data"),
+            Choice("data", {"pair": "eight, one pair at 3°", "random": "eight random directions", "lengths": "with lengths ½ to 2", "orthonormal": "eight orthonormal", "isolated": "a pair, two loners"}, "pair", "data"),
             Choice("trained", {"first": "the first layer", "all": "all layers"}, "first", "train"),
             Slider("depth", list(range(DEPTH + 1)), 3, "depth", "L", concept="relu"),
         ],
@@ -355,6 +355,14 @@ def _globe() -> dict:
     return {"x": x.round(4).tolist(), "y": y.round(4).tolist(), "line": np.repeat(range(12), 25).tolist(), "order": np.tile(range(25), 12).tolist()}
 
 
+def _beside(centre, u, v, other) -> np.ndarray:
+    """Where the label of an arc stands: beside its centre, away from the third point, and farther off beside a short arc."""
+    across = np.array([u[1] - v[1], v[0] - u[0]])
+    size = np.linalg.norm(across)
+    side = 1 if (centre - other) @ across >= 0 else -1
+    return centre + side * (0.12 + 0.45 * max(0, 1 - 2.5 * size)) * across / max(size, 1e-9)
+
+
 def sphere_points(lon1: float, lat1: float, lon2: float, lat2: float, lon3: float, lat3: float, depth: int) -> dict:
     """Three points on the near half of a sphere, by longitude and latitude in degrees: kappa for every depth with all layers
     trained, with the first one, and of the linear network."""
@@ -378,7 +386,8 @@ def sphere_points(lon1: float, lat1: float, lon2: float, lat2: float, lon3: floa
         away = p - middle[:2]
         return p + by * away / np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-9)
 
-    names, labels = outwards(X[:, :2].numpy(), 0.19), outwards(centres, -0.13)
+    flat = X[:, :2].numpy()
+    names, labels = outwards(flat, 0.19), np.array([_beside(centres[k], *flat[[*p, 2 - k]]) for k, p in enumerate(pairs)])
     gain = linear / relu[depth] if math.isfinite(relu[depth]) else math.nan
     says = "two points coincide" if math.isnan(gain) else "no change" if abs(gain - 1) < 1e-6 else "ReLU is better" if gain > 1 else "ReLU is worse"
     return {

@@ -270,7 +270,7 @@ async function render({ model, el }) {
     if (solid) plot.addEventListener("touchstart", hold, { signal: stop.signal, passive: false });
     listen(plot, "pointermove", e => {
       if (e.pointerId !== held || !e.buttons) return;
-      if (from && Math.hypot(e.clientX - from[0], e.clientY - from[1]) < 8) return;
+      if (from && Math.abs(e.clientX - from[0]) < Math.max(8, Math.abs(e.clientY - from[1]))) return;
       from = null; follow(e);
     });
     for (const end of ["pointerup", "pointercancel"]) listen(plot, end, e => { if (e.pointerId === held) held = null; });

@@ -56,6 +56,14 @@ export function circle_points({ depth, ...state }, { all, constant }) {
   };
 }
 
+function beside([x, y], u, v, other) {          // an arc's label: away from the third point, farther off beside a short arc
+  if (x === null) return [null, null];
+  const across = [u[1] - v[1], v[0] - u[0]], size = Math.hypot(...across);
+  const side = (x - other[0]) * across[0] + (y - other[1]) * across[1] >= 0 ? 1 : -1;
+  const by = side * (0.12 + 0.45 * Math.max(0, 1 - 2.5 * size)) / Math.max(size, 1e-9);
+  return [x + by * across[0], y + by * across[1]];
+}
+
 export function sphere_points({ depth, ...state }, { all, first, constant }) {
   const at = Object.values(state).map(a => a * radian);
   const X = [0, 1, 2].map(i => {
@@ -74,7 +82,7 @@ export function sphere_points({ depth, ...state }, { all, first, constant }) {
     const dx = x - middle[0], dy = y - middle[1], r = Math.max(Math.hypot(dx, dy), 1e-9);
     return x === null ? [null, null] : [x + by * dx / r, y + by * dy / r];
   };
-  const names = X.map(u => outwards(u, 0.19)), labels = pairs.map(p => outwards(along(p, 0.5), -0.13));
+  const names = X.map(u => outwards(u, 0.19)), labels = pairs.map(([i, j], k) => beside(along([i, j], 0.5), X[i], X[j], X[2 - k]));
   const gain = linear / relu[depth];
   return {
     grid: constant.grid,
