@@ -76,7 +76,7 @@ def commit(code: tuple = ()) -> str:
     root = FOLDER.parents[1]
 
     def counts(name):
-        return name.split(".")[0] in ("ntklib", "benchmarks", "__main__") and not name.startswith("ntklib.book") or name in code
+        return (name.split(".")[0] in ("ntklib", "benchmarks", "__main__") and not name.startswith("ntklib.book")) or name in code
 
     files = {m.__file__ for n, m in list(sys.modules.items()) if counts(n) and getattr(m, "__file__", None)}
     files = {f for f in files if Path(f).is_relative_to(root)}
