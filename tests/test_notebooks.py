@@ -76,6 +76,14 @@ def test_what_the_next_run_would_not_repeat_goes(output):
     assert cell.execution_count is None
 
 
+def test_a_stream_that_came_in_pieces_is_one():
+    """A kernel sends what a cell prints whenever it finds the time."""
+    pieces = notebook(code("f()", stdout("1\n"), stdout("2\n"), result(), stdout("3\n"), id="a"))
+    whole = notebook(code("f()", stdout("1\n2\n"), result(), stdout("3\n"), id="a"))
+    assert normalize(pieces) == normalize(whole)
+    assert [o.get("text") for o in normal_cells(pieces)[0].outputs] == ["1\n2\n", None, "3\n"]
+
+
 @pytest.mark.parametrize("tag", ["nbval-ignore-output", "nbval-skip"])
 def test_an_author_can_ask_for_no_comparison(tag):
     cell, = normal_cells(notebook(code("time()", result(), metadata={"tags": [tag], "scrolled": True})))

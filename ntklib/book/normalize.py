@@ -40,6 +40,7 @@ def normalize(text: str) -> str:
     for cell in notebook.cells:
         cell.metadata = NotebookNode({k: cell.metadata[k] for k in CELL_KEYS if k in cell.metadata})
         if cell.cell_type == "code":
+            cell.outputs = joined(cell.outputs)
             compared = is_compared(cell)
             count += compared
             number(cell, count if compared else None)
@@ -54,6 +55,17 @@ def name_cells(cells):
         if not cell.get("id") or cell["id"] in seen:
             cell["id"] = next(fresh)
         seen.add(cell["id"])
+
+
+def joined(outputs: list) -> list:
+    """The outputs with pieces of one stream put together: where a kernel cuts it is a matter of its timing."""
+    out = []
+    for output in outputs:
+        if out and output.output_type == out[-1].output_type == "stream" and output.name == out[-1].name:
+            out[-1].text += output.text
+        else:
+            out.append(output)
+    return out
 
 
 def is_compared(cell) -> bool:
