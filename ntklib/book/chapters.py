@@ -2,4 +2,4 @@
 
 Each has a module of its name in `explorables/`, `exercises/` and `claims/`, and a notebook under `chapters/`.
 """
-CHAPTERS = ("angles", "depth", "points")
+CHAPTERS = ("angles", "depth", "points", "metric")

@@ -3,7 +3,7 @@
 Arguments are sympy expressions; give a slope exactly, as `sympy.Rational(1, 10)` or a symbol. `import ntklib`
 leaves this package alone, so that sympy is loaded only where formulas are wanted.
 """
-from ntklib.symbolic import boundaries, depth, kernels, points, sphere
+from ntklib.symbolic import boundaries, depth, kernels, metric, points, sphere
 from ntklib.symbolic._step import Step
 from ntklib.symbolic.angles import (
     angle_deficit,
@@ -40,6 +40,7 @@ __all__ = [
     "kernels",
     "leaky_kernel",
     "leaky_kernel_steps",
+    "metric",
     "monotonicity_steps",
     "points",
     "relu_kernel",
