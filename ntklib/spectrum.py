@@ -259,7 +259,7 @@ def _ends(K: Tensor) -> tuple[float, float, float] | None:
 
 
 def _vector(K: Tensor, value: float, away: float) -> Tensor:
-    """A unit eigenvector for an eigenvalue, by two inverse iterations from a little below it: half the time of eigh."""
+    """A unit eigenvector for an eigenvalue, by two inverse iterations from below, in half the time of eigh."""
     factors = torch.linalg.lu_factor(K - (value - away) * torch.eye(len(K), dtype=K.dtype, device=K.device))
     v = _start(len(K), K.device)
     for _ in range(2):

@@ -386,9 +386,10 @@ def test_a_widget_is_complete_without_a_script_and_hides_the_answer(e):
     assert w.html.count("<details") == 3
     assert e.praise not in shown
     if isinstance(e, Number):
-        for digits in range(2, 6):
-            assert f"{e.answer:.{digits}g}" not in shown
-            assert f"{e.answer:.{digits}g}" not in repr(w)
+        for answer in {f"{e.answer:.{digits}g}" for digits in range(2, 6)}:
+            if len(answer) > 1:             # a single digit stands in many a number
+                assert answer not in shown
+                assert answer not in repr(w)
 
 
 @pytest.mark.parametrize("e", of(object))

@@ -31,6 +31,14 @@ def test_a_run_gives_the_committed_file(book, path):
     assert normalize(executed.read_text("utf8")) == path.read_text("utf8")
 
 
+def test_the_introduction_lists_every_chapter():
+    toc, intro = (ROOT / "_toc.yml").read_text(), (ROOT / "chapters" / "intro.ipynb").read_text()
+    chapters = [line.split("chapters/")[1].strip() for line in toc.splitlines() if "file:" in line]
+    assert len(chapters) > 4
+    missing = [c for c in chapters if f"]({c})" not in intro]
+    assert not missing, f"not in the introduction's table: {missing}"
+
+
 # ---- the tool ------------------------------------------------------------------------------------
 def stdout(text="1\n"):
     return new_output("stream", name="stdout", text=text)

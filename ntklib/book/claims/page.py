@@ -105,10 +105,10 @@ def _verdict(c) -> str:
     return f'<span class="claim-verdict">{sign} {c.verdict}</span>'
 
 
-def _evidence(c) -> str:
-    """What was measured now, and what is allowed; a check that takes minutes is left to `make bench`."""
-    found = "left to <code>make bench</code>" if c.slow else _power(c.measured)
-    found = f"{text.inline(c.measures)}: {found}, allowed {_power(c.tolerance)}"
+def _evidence(c, run: bool) -> str:
+    """What is allowed, and, on the chapter's page, what was measured now; a check of minutes is left to `make bench`."""
+    found = "left to <code>make bench</code>, " if c.slow else f"{_power(c.measured)}, " if run else ""
+    found = f"{text.inline(c.measures)}: {found}allowed {_power(c.tolerance)}"
     return f'<span class="claim-small">{found}</span>'
 
 
@@ -120,19 +120,19 @@ def _power(x: float) -> str:
     return f"{'' if digit == '1' else digit + '·'}10<sup>−{-int(exponent)}</sup>"
 
 
-def _row(c, small: str) -> str:
+def _row(c, small: str, run: bool) -> str:
     claim = _statement(c, f'<span class="claim-small">{small}</span>')
-    return f"{claim}<td>{_source(c)}</td><td>{_verdict(c)}{_evidence(c)}</td>"
+    return f"{claim}<td>{_source(c)}</td><td>{_verdict(c)}{_evidence(c, run)}</td>"
 
 
 def _chapter_row(c) -> str:
-    return _row(c, link("ledger", f"#claim-{c.id}", f"In the ledger: {c.id}"))
+    return _row(c, link("ledger", f"#claim-{c.id}", f"In the ledger: {c.id}"), run=True)
 
 
 def _ledger_row(c) -> str:
     run = c.device if c.seed is None else f"{c.device}, seed {c.seed}"
     made = link(c.page, f"#claim-{c.id}", c.id)
-    return _row(c, f"{made}: <code>ntklib.{html.escape(c.derivation)}</code>, checked on {run}")
+    return _row(c, f"{made}: <code>ntklib.{html.escape(c.derivation)}</code>, checked on {run}, measured on its page", run=False)
 
 
 def _errata_row(c) -> str:

@@ -248,6 +248,8 @@ $P=J\,M^{-1}J^\top$, and $du=J\,d\theta=-\text{lr}\,P\,g$ holds for
 $$d\theta=-\text{lr}\;M^{-1}J^\top g .$$
 
 ```python
+from ntklib.sphere import jacobian, metric
+
 def fair_step(theta, g, lr):
     gradient = (g[..., None, :] @ jacobian(theta))[..., 0, :]
     return -lr * gradient / metric(theta)

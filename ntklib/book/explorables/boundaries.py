@@ -128,7 +128,7 @@ def bend_share_figure() -> Explorable:
 
 # ---- one unit in the plane --------------------------------------------------------------------------------------
 WINDOW = 3.0
-FIELD = np.stack(np.meshgrid(np.linspace(-2.75, 2.75, 12), np.linspace(-2.75, 2.75, 12)), -1).reshape(-1, 2)
+FIELD = np.stack(np.meshgrid(np.linspace(-2.7, 2.7, 10), np.linspace(-2.7, 2.7, 10)), -1).reshape(-1, 2)
 
 
 def one_unit(theta: float, length: float, bias: float) -> dict:
@@ -188,10 +188,10 @@ def one_unit_figure() -> Explorable:
     way = spot.mark_rule(color=concept("gmp"), strokeWidth=2.5, strokeDash=[5, 4], clip=True).encode(**_at("tail"), **_to("at"))
     dot = spot.mark_circle(size=190, color=concept("gmp"), opacity=1, clip=True).encode(**_at("at"))
     phi = spot.mark_text(text="φ", fontSize=18, fontStyle="italic", color=concept("gmp"), clip=True).encode(**_at("name"))
-    left = alt.layer(off, on, line, shaft, head, name, way, dot, phi).properties(height=330, title="the plane of inputs")
+    left = alt.layer(off, on, line, way, shaft, head, name, dot, phi).properties(height=330, title="the plane of inputs")
 
     x = alt.X("t:Q", title="position along u", scale=alt.Scale(domain=[-3, 3]))
-    y = alt.Y("z:Q", title="answer of the unit", scale=alt.Scale(domain=[0, 6]))
+    y = alt.Y("z:Q", title="answer of the unit", scale=alt.Scale(domain=[0, 4]), axis=alt.Axis(values=[0, 1, 2, 3, 4]))
     hinge = alt.Chart(alt.NamedData("profile")).mark_line(color=concept("relu"), strokeWidth=3, clip=True).encode(x=x, y=y)
     bend = alt.Chart(alt.NamedData("bend")).mark_circle(size=170, color=concept("gmp"), opacity=1, clip=True).encode(x=x, y=y)
     right = alt.layer(hinge, bend).properties(height=330, title="along the direction of w")
@@ -413,7 +413,7 @@ def draws_needed_figure() -> Explorable:
         "Orange: the $n+1$ numbers of the gradient of one unit.",
         readout="{n} inputs: one direction in {cap:.2g} lies within {angle}° of a wanted one; rejection from the cube keeps one draw in {cube:.2g}; "
         "a gradient is {numbers:.0f} numbers.",
-        presets={"Plane": {"n": 2}, "3 × 3 patch, 3 colours": {"n": 27}, "Coarse": {"n": 40, "angle": 60}},
+        presets={"Plane": {"n": 2}, "Image patch": {"n": 27}, "Coarse": {"n": 40, "angle": 60}},
         drag=(Drag(0, "n", "x"),),
     )
 

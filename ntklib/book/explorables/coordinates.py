@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from ntklib.book.explorable import Choice, Drag, Explorable, Predict, Slider
-from ntklib.book.figures import concept, plane, series
+from ntklib.book.figures import LEAN, concept, plane, series
 from ntklib.sphere import from_angles, to_angles, uniform_angles
 
 f64 = torch.float64
@@ -156,7 +156,7 @@ def flat_share_figure() -> Explorable:
 
 
 # ---- over the pole -----------------------------------------------------------------------------------------------
-TILT = math.radians(38)  # the eye stands this far above the equator, over theta_2 = 90 degrees
+TILT = math.radians(LEAN)  # the eye stands this far above the equator, over theta_2 = 90 degrees: the walk passes in front
 MISS = [0, 1, 2, 5, 10, 20, 30, 60, 90]
 ALONG = list(range(-90, 91, 3))
 TRACK = np.linspace(-90, 90, 181)

@@ -12,7 +12,10 @@ const scalar = x => [x === Infinity ? "∞" : x];
 function series(terms, theta) {                 // Clenshaw
   const x = 2 * theta / Math.PI - 1;
   let now = 0, before = 0;
-  for (let k = terms.length - 1; k > 0; k--) [now, before] = [terms[k] + 2 * x * now - before, now];
+  for (let k = terms.length - 1; k > 0; k--) {
+    const next = terms[k] + 2 * x * now - before;
+    before = now; now = next;
+  }
   return terms[0] + x * now - before;
 }
 
@@ -26,8 +29,8 @@ export function eigenvalues(matrix) {           // of a small symmetric matrix, 
       if (A[p][q] === 0) continue;
       const t = (A[q][q] - A[p][p]) / (2 * A[p][q]), s = (t < 0 ? -1 : 1) / (Math.abs(t) + Math.hypot(1, t));
       const c = 1 / Math.hypot(1, s), d = s * c;
-      for (let k = 0; k < n; k++) [A[k][p], A[k][q]] = [c * A[k][p] - d * A[k][q], d * A[k][p] + c * A[k][q]];
-      for (let k = 0; k < n; k++) [A[p][k], A[q][k]] = [c * A[p][k] - d * A[q][k], d * A[p][k] + c * A[q][k]];
+      for (let k = 0; k < n; k++) { const x = A[k][p], y = A[k][q]; A[k][p] = c * x - d * y; A[k][q] = d * x + c * y; }
+      for (let k = 0; k < n; k++) { const x = A[p][k], y = A[q][k]; A[p][k] = c * x - d * y; A[q][k] = d * x + c * y; }
     }
   }
   return A.map((row, i) => row[i]);
@@ -36,12 +39,16 @@ export function eigenvalues(matrix) {           // of a small symmetric matrix, 
 const dot = (u, v) => u.reduce((sum, a, k) => sum + a * v[k], 0);
 const length = u => Math.sqrt(dot(u, u));
 const angle = (u, v) => 2 * Math.atan2(length(u.map((a, k) => a - v[k])), length(u.map((a, k) => a + v[k])));
-const gram = (X, entry) => X.map((u, i) => X.map((v, j) => entry(u, v, i, j)));
-const kappas = (angles, tables) => tables.map(terms => kappaOf(eigenvalues(angles.map((row, i) => row.map((t, j) => i === j ? 1 : 1 - series(terms, t))))));
+const symmetric = (n, diagonal, entry) => {
+  const A = Array.from({ length: n }, () => Array(n).fill(diagonal));
+  for (let i = 0; i < n; i++) for (let j = 0; j < i; j++) A[i][j] = A[j][i] = entry(i, j);
+  return A;
+};
+const kappas = (angles, tables) => tables.map(terms => kappaOf(eigenvalues(symmetric(angles.length, 1, (i, j) => 1 - series(terms, angles[i][j])))));
 
 export function circle_points({ depth, ...state }, { all, constant }) {
   const turns = Object.values(state), X = turns.map(a => [Math.cos(a * radian), Math.sin(a * radian)]);
-  const angles = gram(X, angle), kappa = kappas(angles, all);
+  const angles = symmetric(6, 0, (i, j) => angle(X[i], X[j])), kappa = kappas(angles, all);
   let near = [0, 1];
   for (let i = 0; i < X.length; i++) for (let j = i + 1; j < X.length; j++) if (angles[i][j] < angles[near[0]][near[1]] - 1e-9) near = [i, j];
   const closest = angles[near[0]][near[1]], floor = all.map(terms => { const lost = series(terms, closest); return lost > 2 / INFINITE ? (2 - lost) / lost : Infinity; });
@@ -70,7 +77,7 @@ export function sphere_points({ depth, ...state }, { all, first, constant }) {
     const [longitude, latitude] = at.slice(2 * i);
     return [Math.cos(latitude) * Math.sin(longitude), Math.sin(latitude), Math.cos(latitude) * Math.cos(longitude)];
   });
-  const angles = gram(X, angle), linear = kappaOf(eigenvalues(gram(X, (u, v, i, j) => i === j ? 1 : dot(u, v))));
+  const angles = symmetric(3, 0, (i, j) => angle(X[i], X[j])), linear = kappaOf(eigenvalues(symmetric(3, 1, (i, j) => dot(X[i], X[j]))));
   const relu = [linear, ...kappas(angles, all)], frozen = [linear, ...kappas(angles, first)];
   const pairs = [[0, 1], [0, 2], [1, 2]], middle = X[0].map((_, k) => (X[0][k] + X[1][k] + X[2][k]) / 3);
   const along = ([i, j], s) => {
