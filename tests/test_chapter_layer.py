@@ -229,6 +229,72 @@ def test_the_recorded_cost_is_complete_and_falls_with_the_batch():
     assert found[large]["GmPLinear"] < found[small]["GmPLinear"]
 
 
+def by_hand(way, lr, seed, steps, units):
+    """Adam on the same problem with gradients written out, in the numbers (w, b) or (r, lam) of the first layer."""
+    net, _ = show.start(units, seed)
+    w, b, a, c = (p.detach().numpy().ravel().copy() for p in net.parameters())
+    x = np.linspace(-1, 1, 65)
+    y = show.curve(torch.from_numpy(x)).numpy()
+    sign = np.sign(w)
+    first = [w, b] if way == "sp" else [np.abs(w), b / np.abs(w)]
+    p, m, v, places = [*first, a, c], [0.0] * 4, [0.0] * 4, []
+    for t in range(steps + 1):
+        one, two, a, c = p
+        slope, shift, scale = (one, two, 1.0) if way == "sp" else (sign, two, one)
+        s = np.outer(x, slope) + shift
+        on = s > 0
+        error = 2 / 65 * ((scale * s * on) @ a + c - y)
+        places.append(-two / one if way == "sp" else -two * sign)
+        dz = np.outer(error, a) * on
+        grads = ([(dz * x[:, None]).sum(0), dz.sum(0)] if way == "sp" else [(dz * s).sum(0), (dz * scale).sum(0)]) + [
+            ((scale * s * on).T @ error), np.array([error.sum()])]
+        for k, g in enumerate(grads):
+            m[k], v[k] = 0.9 * m[k] + 0.1 * g, 0.999 * v[k] + 0.001 * g * g
+            p[k] = p[k] - lr * (m[k] / (1 - 0.9 ** (t + 1))) / (np.sqrt(v[k] / (1 - 0.999 ** (t + 1))) + 1e-8)
+    return np.array(places)
+
+
+@pytest.mark.parametrize("way", ["sp", "gmp"])
+def test_the_lab_trains_as_gradients_written_out_do(way):
+    (*_, (done, found)) = show.training(0.01, 2, steps=80, units=5)
+    assert done == 1
+    places = by_hand(way, 0.01, 2, 80, 5)
+    at = np.unique(found["bends"]["step"])
+    drawn = np.array(found["bends"][way]).reshape(5, -1).T
+    expected = np.where(np.abs(places[at]) <= 2, places[at], np.nan)
+    assert np.allclose(drawn, expected, atol=1e-8, equal_nan=True)
+    assert found[f"jump_{way}"] == pytest.approx(np.abs(np.diff(places, axis=0)).max(), rel=1e-6)
+
+
+def test_the_record_is_what_the_lab_computes():
+    """The first tenth of two recorded runs, again."""
+    for lr, seed in ((0.01, 1), (0.1, 3)):
+        kept = show.bends_in_training(lr, seed)
+        for done, found in show.training(lr, seed):
+            if done >= 0.1:
+                break
+        for way in ("sp", "gmp"):
+            now, then = (np.array(t["bends"][way]).reshape(show.UNITS, -1)[:, :4] for t in (found, kept))
+            assert np.allclose(now, then, atol=1e-4, equal_nan=True)
+        assert kept["source"] == "Recorded"
+        assert found["source"].startswith("Step ")
+
+
+def test_both_networks_start_as_one_function():
+    x = torch.linspace(-3, 3, 50, dtype=f64)[:, None]
+    weights, angles = show.start(16, 3)
+    assert torch.allclose(weights(x), angles(x), atol=1e-14)
+    outside = np.mean([(-n[0].bias / n[0].weight[:, 0]).abs().gt(1).double().mean().item() for n in (show.start(2000, 1)[0],)])
+    assert outside == pytest.approx(0.5, abs=0.05)              # half of the bends, as the page says
+
+
+def test_what_the_page_says_of_the_recorded_runs():
+    runs = {(lr, s): show.bends_in_training(lr, s) for lr in show.RATES for s in show.SEEDS}
+    assert max(r["jump_gmp"] / lr for (lr, _), r in runs.items()) < 2.5
+    assert runs[0.01, 1]["jump_sp"] > 1e4                       # the default: a weight passes zero
+    assert 3 <= sum(r["error_sp"] < r["error_gmp"] for r in runs.values()) <= 9
+
+
 # ---- the derivations ---------------------------------------------------------------------------------
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_symbolic_gradients_are_those_of_the_layer(n):

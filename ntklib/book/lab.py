@@ -46,7 +46,7 @@ class Lab(widgets.VBox):
         self.device = widgets.Dropdown(options=devices(), description="Device")
         self.run_button = widgets.Button(description="Run", button_style="primary", tooltip="Run with the figure's state")
         self.stop_button = widgets.Button(description="Stop", disabled=True)
-        self.progress = widgets.FloatProgress(0, 0, 1, layout={"width": "12rem"})
+        self.progress = widgets.FloatProgress(value=0, min=0, max=1, layout={"width": "12rem"})
         self.status = widgets.HTML(RECORDED, layout={"min_width": "14rem"})
         self.status.add_class("lab-status")
         self._task, self._stopping = None, False

@@ -58,32 +58,42 @@ _close = torch.cat([EYE8[:1] + 0.05 * EYE8[1:2], EYE8[:1], EYE8[2:]])
 _close = _close / _close.norm(dim=1, keepdim=True)
 _equal = 0.5 + 0.5 * EYE8                                # a Gram matrix with cosine 1/2
 _half = torch.linalg.cholesky(_equal)
-_opposite = torch.cat([EYE8[:4], -EYE8[:4]])             # four opposite pairs, in R^8: G is singular
+_opposite = torch.cat([EYE8[:4, :4], -EYE8[:4, :4]])     # four opposite pairs in R^4: G is singular
 SETS = {
     "Eight inputs of which two are $3^\\circ$ apart, the others orthogonal": _close,
     "Eight unit inputs, $60^\\circ$ between any two of them": _half,
     "Eight orthogonal unit inputs": EYE8,
+    "Four orthogonal unit inputs and their negatives": _opposite,
 }
 WORSE = {name: _kappa(X, 1) > _kappa(X, 0) for name, X in SETS.items()}
-_SAYS = {name: rf"Here $\kappa$ goes from {_kappa(X, 0):.3g} to {_kappa(X, 1):.3g}." for name, X in SETS.items()}
+
+
+def _said(X, depth):
+    kappa = _kappa(X, depth)
+    return r"$\infty$" if kappa == float("inf") else f"{kappa:.3g}"
+
+
+_WHY = {
+    "Eight inputs of which two are $3^\\circ$ apart, the others orthogonal": " The close pair is what ReLU repairs.",
+    "Eight unit inputs, $60^\\circ$ between any two of them": " ReLU pulls even these directions apart a little, as $60^\\circ<66.8^\\circ$.",
+    "Eight orthogonal unit inputs": "",
+    "Four orthogonal unit inputs and their negatives": " Eight inputs in four dimensions are linearly dependent: without ReLU the kernel is singular.",
+}
 
 which = Choice(
     id="points.ex2", difficulty=1, title="Who loses",
     question="A linear network gets one hidden ReLU layer, and all layers are trained. For which data does $\\kappa$ "
              "become *larger*?",
     options=(
-        *(Option(name + ".", WORSE[name], _SAYS[name] + (" ReLU pulls the linear network's close directions apart."
-                                                         if not WORSE[name] else "")) for name in SETS),
-        Option("Four unit inputs and their negatives, in $\\mathbb R^4$.", False,
-               "There the linear network is singular, and so is one hidden layer: 4 pairs in 4 dimensions are still "
-               "allowed, but $G$ has rank 4 for 8 points. An infinite $\\kappa$ cannot become larger."),
+        *(Option(name + ".", WORSE[name], rf"Here $\kappa$ goes from {_said(X, 0)} to {_said(X, 1)}.{_WHY[name]}")
+          for name, X in SETS.items()),
     ),
     hints=(r"Where is there room below? A linear network with $\kappa=1$ can only lose.",
            r"Compute $\frac{1+(n-1)c}{1-c}$ for data with equal cosines $c$, before and after: at $90^\circ$ the "
            r"cosine of the gradients is $\frac1{2\pi}$ at depth 1."),
     praise="Perfect conditioning cannot be improved, and the layer gives all gradients a common direction.",
     solution="| data | linear network | one hidden layer |\n|---|---|---|\n" + "\n".join(
-        f"| {name} | {_kappa(X, 0):.3g} | {_kappa(X, 1):.3g} |" for name, X in SETS.items()) + """
+        f"| {name} | {_said(X, 0)} | {_said(X, 1)} |" for name, X in SETS.items()) + """
 
 A hidden ReLU layer answers every input with non-negative numbers, so all its answers share a direction. That
 common part pushes the largest eigenvalue up. It pays where close pairs had pulled the smallest one down, and
