@@ -2,4 +2,4 @@
 
 Each has a module of its name in `explorables/`, `exercises/` and `claims/`, and a notebook under `chapters/`.
 """
-CHAPTERS = ("angles", "depth", "gradient", "points", "metric")
+CHAPTERS = ("angles", "depth", "gradient", "linear", "tangent", "pairs", "points", "boundaries", "jumps", "coordinates", "metric", "theorem", "layer")

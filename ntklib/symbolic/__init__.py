@@ -3,7 +3,22 @@
 Arguments are sympy expressions; give a slope exactly, as `sympy.Rational(1, 10)` or a symbol. `import ntklib`
 leaves this package alone, so that sympy is loaded only where formulas are wanted.
 """
-from ntklib.symbolic import boundaries, depth, gradient, kernels, metric, points, sphere
+from ntklib.symbolic import (
+    boundaries,
+    coordinates,
+    depth,
+    gradient,
+    jumps,
+    kernels,
+    layer,
+    linear,
+    metric,
+    pairs,
+    points,
+    sphere,
+    tangent,
+    theorem,
+)
 from ntklib.symbolic._step import Step
 from ntklib.symbolic.angles import (
     angle_deficit,
@@ -33,20 +48,27 @@ __all__ = [
     "antipode_steps",
     "boundaries",
     "contraction_steps",
+    "coordinates",
     "depth",
     "embedding_angle",
     "gradient",
     "gradient_angle",
     "gradient_deficit",
+    "jumps",
     "kernels",
+    "layer",
     "leaky_kernel",
     "leaky_kernel_steps",
+    "linear",
     "metric",
     "monotonicity_steps",
+    "pairs",
     "points",
     "relu_kernel",
     "relu_kernel_steps",
     "relu_share",
     "sphere",
     "step_kernel",
+    "tangent",
+    "theorem",
 ]
