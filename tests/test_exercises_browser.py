@@ -6,7 +6,8 @@ import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from conftest import Visit
-from test_exercises import EVERY, READ, REFUSED, UNITS, answer
+from test_exercises import EVERY as OF_THE_BOOK
+from test_exercises import READ, REFUSED, UNITS, answer
 
 from ntklib.book import claims
 from ntklib.book.exercises import check, parse
@@ -15,7 +16,8 @@ from ntklib.book.exercises.kinds import LETTERS, Choice, Function, Number
 pytestmark = pytest.mark.browser
 
 PAGES = {c.chapter.name: f"chapters/{c.page}.html" for c in claims.all_claims().values()}
-ANGLES = PAGES["angles"]
+ANGLES = PAGES["angles"]                # what a reader does is tried on the first chapter's page ...
+EVERY = {id: e for id, e in OF_THE_BOOK.items() if id.startswith("angles.")}
 MODULE = """async ([texts, units]) => {
     const text = new Blob([NTK_ESM["exercise.js"]], { type: "text/javascript" });
     const module = await import(URL.createObjectURL(text)); """
@@ -76,7 +78,7 @@ def count(page):
     return page.locator("[data-count]").inner_text()
 
 
-MARKED = [i for i, e in EVERY.items() if not isinstance(e, Function)]
+MARKED = [i for i, e in OF_THE_BOOK.items() if not isinstance(e, Function)]       # ... and the marking on every page
 N = len(EVERY)
 
 
@@ -85,7 +87,7 @@ def test_every_exercise_stands_once_on_its_chapters_page(book):
     for chapter, name in PAGES.items():
         source = (book / name).read_text()
         assert source.count('class="exercise-progress"') == 1
-        for id in EVERY:
+        for id in OF_THE_BOOK:
             if id.startswith(f"{chapter}."):
                 assert source.count(f'id="{anchor(id)}"') == 1, id
 
@@ -100,11 +102,17 @@ def test_nothing_moves_when_the_exercises_come_to_life(chapter):
 # ---- the page marks as Python does ---------------------------------------------------------------
 @pytest.fixture(scope="module")
 def desk(browser, site):
-    """The chapter's page, loaded once for the tests that leave no trace on it."""
-    seen = Visit(browser, f"{site}/{ANGLES}", settle=False)
-    ready(seen.page)
-    yield seen.page
-    seen.context.close()
+    """`desk(chapter)` is a chapter's page, loaded once for the tests that leave no trace on it."""
+    visits = {}
+
+    def go(name):
+        if name not in visits:
+            visits[name] = Visit(browser, f"{site}/{PAGES[name]}", settle=False)
+            ready(visits[name].page)
+        return visits[name].page
+    yield go
+    for seen in visits.values():
+        seen.context.close()
 
 
 def test_the_page_reads_numbers_as_python_does(desk):
@@ -112,7 +120,7 @@ def test_the_page_reads_numbers_as_python_does(desk):
     texts = [*READ, *REFUSED]
     texts += ["arccos(1/4)", "2 sin(pi/6)", "exp(1000)", "ln(0)", "tan 1"]
     texts += ["".join(rng.choices("0123456789.+-*/^()pisqrt√π e°", k=rng.randint(1, 9))) for _ in range(3000)]
-    found = desk.evaluate(MODULE + """return texts.map(t => {
+    found = desk("angles").evaluate(MODULE + """return texts.map(t => {
         try { return [module.parseNumber(t, units), ""]; } catch (e) { return [null, e.message]; } }); }""",
                           [texts, UNITS])
     for text, (value, message) in zip(texts, found, strict=True):
@@ -129,7 +137,7 @@ def test_the_page_reads_numbers_as_python_does(desk):
 
 @pytest.mark.parametrize("id", MARKED)
 def test_the_page_marks_as_python_does(desk, id):
-    e, rng = EVERY[id], random.Random(id)
+    e, rng = OF_THE_BOOK[id], random.Random(id)
     if isinstance(e, Number):
         edges = [(e.answer, e.tolerance), (e.answer, 10 * e.tolerance)]
         edges += [(w.value, e.tolerance if w.tolerance is None else w.tolerance) for w in e.wrong]
@@ -140,7 +148,7 @@ def test_the_page_marks_as_python_does(desk, id):
         some = [[i] for i in every] if isinstance(e, Choice) else [
             [i for i in every if k >> i & 1] for k in range(1, 2 ** len(every))]
         answers = [("".join(LETTERS[i] for i in s), s) for s in some]
-    found = desk.evaluate(MODULE + """
+    found = desk(id.partition(".")[0]).evaluate(MODULE + """
         const { spec } = JSON.parse(document.querySelector(texts + " script").textContent);
         const words = html => new DOMParser().parseFromString(html, "text/html").body.textContent;
         return units.map(a => module.mark(spec, a)).map(v => [v.correct, words(v.html)]); }""",

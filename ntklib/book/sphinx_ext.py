@@ -2,6 +2,7 @@
 
 Read it from `setup`, at the end: it lists what happens, in the order in which Sphinx calls it.
 """
+import copy
 import gzip
 import hashlib
 import importlib.util
@@ -170,8 +171,18 @@ def table(app, page: str, m: re.Match) -> str:
     return f'<script type="text/plain" data-table data-src="{key}"></script>'
 
 
+def spare_outputs():
+    """Let myst-nb merge the pieces of a stream on the page alone: it would write the merged text into the executed notebook
+    before the pieces that it leaves there."""
+    from myst_nb.core import render
+
+    merge = render.coalesce_streams
+    render.coalesce_streams = lambda outputs: merge(copy.deepcopy(outputs))
+
+
 def setup(app):
     """Say what happens when."""
+    spare_outputs()
     os.environ["NTKLIB_STATIC"] = "1"   # the kernels inherit it: widgets then add the HTML that a page shows
     app.add_config_value("ntklib_code", "", "env", (str,))
     app.add_config_value("ntklib_look", "", "html", (str,))
