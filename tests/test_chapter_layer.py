@@ -286,9 +286,29 @@ def test_both_networks_start_as_one_function():
     assert outside == pytest.approx(0.5, abs=0.05)              # half of the bends, as the page says
 
 
+def adam_bound(b1=0.9, b2=0.999):
+    """The most that Adam moves a number, in learning rates: |sum b1^i g_i| <= sqrt(sum (b1^2/b2)^i) sqrt(sum b2^i g_i^2)."""
+    return (1 - b1) / math.sqrt(1 - b2) / math.sqrt(1 - b1**2 / b2)
+
+
+def test_adam_reaches_its_bound_and_no_more():
+    """Gradients that grow by b2/b1 a step make the inequality an equality; random ones stay below it."""
+    assert adam_bound() == pytest.approx(7.27, abs=0.005)
+    worst, g = 0.0, torch.Generator().manual_seed(0)
+    for gradients in ([(0.999 / 0.9) ** k for k in range(-300, 1)], torch.randn(300, generator=g).mul(5).exp().tolist()):
+        p = torch.zeros(1, dtype=f64, requires_grad=True)
+        optimiser = torch.optim.Adam([p], lr=1.0, eps=1e-300)
+        for gradient in [*[0.0] * 9000, *gradients]:            # late, so that its bias corrections have died out
+            before, p.grad = p.item(), torch.tensor([gradient], dtype=f64)
+            optimiser.step()
+            worst = max(worst, abs(p.item() - before))
+        assert worst <= adam_bound() * (1 + 1e-9)
+    assert worst == pytest.approx(adam_bound(), rel=1e-3)
+
+
 def test_what_the_page_says_of_the_recorded_runs():
     runs = {(lr, s): show.bends_in_training(lr, s) for lr in show.RATES for s in show.SEEDS}
-    assert max(r["jump_gmp"] / lr for (lr, _), r in runs.items()) < 2.5
+    assert max(r["jump_gmp"] / lr for (lr, _), r in runs.items()) < adam_bound()
     assert runs[0.01, 1]["jump_sp"] > 1e4                       # the default: a weight passes zero
     assert 3 <= sum(r["error_sp"] < r["error_gmp"] for r in runs.values()) <= 9
 
