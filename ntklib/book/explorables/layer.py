@@ -62,7 +62,6 @@ def one_step(length: float, lr: float, optimiser: str) -> dict:
         "sp": now[0],
         "gmp": now[1],
         "ratio": now[1] / now[0],
-        "how": {"gd": "gradient descent", "adam": "Adam"}[optimiser],
     }
 
 
@@ -102,7 +101,7 @@ def one_step_figure() -> Explorable:
         one_step,
         [left, right],
         [
-            Slider("length", RADII, 4, "length of the unit", "|w| = r", format=".3g"),
+            Slider("length", RADII, 4, "length", "|w| = r", format=".3g"),
             Slider("lr", [0.05, 0.1, 0.2, 0.35], 0.35, "learning rate", "η", format=".2f"),
             Choice("optimiser", {"gd": "gradient descent", "adam": "Adam, first step"}, "gd", "optimiser"),
         ],
@@ -112,7 +111,7 @@ def one_step_figure() -> Explorable:
         "line in the plane before the step and after it.",
         caption="One unit of the plane with $\\lambda=0$; the error signal asks for a turn, and its strength is 1. *Left*: brown, the unit trained "
         "by its weights; blue-green, by radius and angle. *Right*: its line. Switch the optimiser, then move the length.",
-        readout="|w| = r = {length:.3g}, η = {lr:.2f}, {how}: the weights turn by {sp:.1f}°, GmP by {gmp:.1f}° "
+        readout="|w| = r = {length:.3g}, η = {lr:.2f}: the weights turn by {sp:.1f}°, GmP by {gmp:.1f}° "
         "({ratio:.3g} times as much).",
         presets={
             "Short": {"length": 0.25},
@@ -209,7 +208,7 @@ def far_unit_figure() -> Explorable:
         layers.append(curves.mark_line(color=concept("gmp"), strokeWidth=3, strokeDash=dash).encode(x=x, y=value))
         layers.append(here.mark_circle(color=concept("gmp"), size=90, opacity=1).encode(x=x, y=value))
     end = curves.transform_filter("datum.lam == 3.5")
-    for column, words, lift in (("r", "in r", -16), ("offset", "in λ", 14), ("angle", "in θ", -12)):
+    for column, words, lift in (("r", "in r", -16), ("offset", "in λ", -12), ("angle", "in θ", 14)):
         layers.append(end.mark_text(text=words, align="right", dy=lift, dx=4 if column != "r" else -14, color=concept("gmp")).encode(x=x, y=f"{column}:Q"))
     right = alt.layer(*layers).properties(height=330, title="how the answers feel r, λ and θ")
     return Explorable(
@@ -302,7 +301,7 @@ def mean_norm(layer: int, draw: int) -> dict:
 def mean_norm_figure() -> Explorable:
     """Boundaries that miss the data, deeper and deeper, and the remedy."""
     x = alt.X("low:Q", title="inputs for which a unit is active", scale=alt.Scale(domain=[0, 100], nice=False),
-              axis=alt.Axis(values=[0, 25, 50, 75, 100], labelExpr="datum.value + ' %'"))
+              axis=alt.Axis(values=[0, 50, 100], labelExpr="datum.value + ' %'"))
     y = {"scale": alt.Scale(domain=[0, 60], clamp=True), "axis": alt.Axis(values=[0, 20, 40, 60], labelExpr="datum.value + ' %'")}
     bars = alt.Chart(alt.NamedData("bars"))
     plain = bars.mark_rect(color=concept("ink"), opacity=0.75).encode(x=x, x2="high:Q", y=alt.Y("plain:Q", title="units", **y), y2="zero:Q")
@@ -310,13 +309,13 @@ def mean_norm_figure() -> Explorable:
     left = alt.layer(plain, centred).properties(height=290, title="how the units divide the batch")
 
     n = alt.X("layer:Q", title="layer", scale=alt.Scale(domain=[1, LAYERS]), axis=alt.Axis(values=[1, 4, 8, 12, 16], format="d"))
-    ways = {"without": "ink", "with mean normalisation": "gmp"}
+    ways = {"without": "ink", "mean subtracted": "gmp"}
     share = alt.Y("share:Q", title="units whose boundary misses", scale=alt.Scale(domain=[0, 60]), axis=alt.Axis(values=[0, 20, 40, 60], labelExpr="datum.value + ' %'"))
 
     def marks(name):
         return (
             alt.Chart(alt.NamedData(name))
-            .transform_calculate(**{"without": "datum.plain", "with mean normalisation": "datum.centred"})
+            .transform_calculate(**{"without": "datum.plain", "mean subtracted": "datum.centred"})
             .transform_fold(list(ways), ["what", "share"])
         )
 
@@ -369,7 +368,7 @@ def cost_figure() -> Still:
         ax.plot(batches, y, marker=marker, color=p[colour], lw=2, ms=7, ls=dash)
         ax.annotate(layer, (batches[0], y[0]), (-10, 0), textcoords="offset points", ha="right", va="center", color=p[colour])
     ax.axhline(1, color=p["linear"], lw=2, ls=(0, (4, 3)))
-    ax.annotate("nn.Linear", (batches[0], 1), (-10, 0), textcoords="offset points", ha="right", va="center", color=p["linear"])
+    ax.annotate("nn.Linear", (batches[0], 1), (-10, -4), textcoords="offset points", ha="right", va="top", color=p["linear"])
     ax.set(xscale="log", xticks=batches, xlabel="inputs in a batch", ylabel="time of a step", ylim=(0, None), xlim=(batches[0] / 5, batches[-1] * 1.3))
     ax.set_xticks(batches, [str(b) for b in batches])
     ax.minorticks_off()
@@ -463,40 +462,34 @@ def bends_in_training(lr: float, seed: int) -> dict:
 
 def training_figure() -> Explorable:
     """The recorded runs."""
-    x = alt.X("x:Q", title="input x", scale=alt.Scale(domain=[-1, 1]), axis=alt.Axis(values=[-1, 0, 1]))
-    ways = {"the data": "linear", "weights (w, b)": "sp", "GmP (r, λ)": "gmp"}
-    fits = (
-        alt.Chart(alt.NamedData("fits"))
-        .transform_calculate(**{"the data": "datum.goal", "weights (w, b)": "datum.sp", "GmP (r, λ)": "datum.gmp"})
-        .transform_fold(list(ways), ["what", "value"])
-    )
-    value = alt.Y("value:Q", title="answer of the network", scale=alt.Scale(domain=[-1.2, 1.2]), axis=alt.Axis(values=[-1, 0, 1]))
-    colour = series(ways, columns=1)
-    dots = fits.transform_filter("datum.what == 'the data'").mark_circle(size=28, opacity=1).encode(x=x, y=value, color=colour)
-    lines = fits.transform_filter("datum.what != 'the data'").mark_line(strokeWidth=2.5, clip=True).encode(x=x, y=value, color=colour)
-    left = alt.layer(dots, lines).properties(height=300, title="the fits at the end")
+    x = alt.X("x:Q", title="input x", scale=alt.Scale(domain=[-1, 1]), axis=alt.Axis(values=[-1, 0, 1], format="d"))
 
-    def paths(column, title):
+    def fit(column, title):
+        value = alt.Scale(domain=[-1.2, 1.2])
+        base, axis = alt.Chart(alt.NamedData("fits")), alt.Axis(values=[-1, 0, 1], format="d")
+        data = base.mark_circle(size=24, opacity=1, color=concept("linear")).encode(x=x, y=alt.Y("goal:Q", title="answer", scale=value, axis=axis))
+        line = base.mark_line(strokeWidth=3, clip=True, color=concept(column)).encode(x=x, y=alt.Y(f"{column}:Q", title="answer", scale=value, axis=axis))
+        return alt.layer(data, line).properties(height=190, title=title)
+
+    def paths(column):
         place = alt.X(f"{column}:Q", title="where a unit bends", scale=alt.Scale(domain=[-2, 2]), axis=alt.Axis(values=[-2, -1, 0, 1, 2]))
         step = alt.Y("step:Q", title="step of training", scale=alt.Scale(nice=False), axis=alt.Axis(tickCount=4))
         base = alt.Chart(alt.NamedData("bends"))
-        drawn = base.mark_line(color=concept(column), strokeWidth=1.8, point=alt.OverlayMarkDef(size=9, color=concept(column), opacity=1)).encode(
-            x=place, y=step, detail="unit:N", order="step:Q")
-        return drawn.properties(height=300, title=title)
+        return base.mark_line(color=concept(column), strokeWidth=2).encode(x=place, y=step, detail="unit:N", order="step:Q").properties(height=260)
 
     return Explorable(
         bends_in_training,
-        [left, paths("sp", "bends, trained by weights"), paths("gmp", "bends, trained as GmP")],
+        [fit("sp", "trained by weights (w, b)"), fit("gmp", "trained as GmP (r, λ)"), paths("sp"), paths("gmp")],
         [
             Slider("lr", RATES, 0.01, "learning rate", "η", format=".3f"),
             Slider("seed", SEEDS, 1, "seed"),
         ],
         id="bends-in-training",
         title="Sixteen bends in training, by weights and as GmP",
-        alt="Left: a curve on an interval and two networks fitted to it. Middle and right: the places where the sixteen units bend, against the "
-        "step of training; trained by weights some leave the picture, trained as GmP all move in small steps.",
-        caption="Both networks start as the same function and take the same Adam steps in their own coordinates. *Left*: the fits. *Middle, right*: each path is a "
-        "unit; the data fill $-1$ to $1$. " + records.said("gmp-training"),
+        alt="Above: a curve on an interval and the network fitted to it, by weights and as GmP. Below: the places where the sixteen units bend, "
+        "against the step of training; trained by weights some leave the picture at one side and return at the other, trained as GmP all move in small steps.",
+        caption="Both networks start as the same function and are trained by Adam with the same learning rate. *Above*: the data as dots, and the fit. *Below*: each path is a "
+        "unit, from the first step up; the data fill $-1$ to $1$. " + records.said("gmp-training"),
         readout="{source}, η = {lr:.3f}, seed {seed}. By weights: error {error_sp:.3f}, {outside_sp:.0f} bends outside the data, largest jump of a bend in one step {jump_sp:.3g}. "
         "GmP: error {error_gmp:.3f}, {outside_gmp:.0f} outside, largest jump {jump_gmp:.3g}.",
         presets={"Small steps": {"lr": 0.003}, "Large steps": {"lr": 0.1}, "Another start": {"seed": 2}},
