@@ -61,7 +61,7 @@ def test_the_unit_of_the_figure_is_a_relu(theta, length, bias):
     w = length * np.array([math.cos(math.radians(theta)), math.sin(math.radians(theta))])
     np.testing.assert_allclose([out["w1"], out["w2"]], w, atol=1e-15)
     z = np.maximum(show.FIELD @ w + bias, 0)
-    np.testing.assert_allclose(np.nan_to_num(out["field"]["z"]), z, atol=1 / 32)
+    np.testing.assert_allclose(out["field"]["z"], z, atol=1 / 32)
     ends = np.stack([out["line"]["x"], out["line"]["y"]], 1)
     np.testing.assert_allclose(ends @ w + bias, 0, atol=1e-12)
     assert np.hypot(out["p1"], out["p2"]) == pytest.approx(abs(bias) / length)

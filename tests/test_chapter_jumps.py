@@ -104,7 +104,7 @@ def test_four_ways_against_layers_that_were_moved():
 
 def test_the_line_of_each_way_is_its_boundary():
     out = show.four_ways(0.1, 0.01, 105)["lines"]
-    for i, way in enumerate(show.WAYS, start=1):
+    for i, way in enumerate(show.WAYS):
         layer = boundaries.perturb(claimed.unit_in(way, 105, 0.1, show.OFFSET), 0.01)
         ends = torch.tensor([[out["x0"][i], out["y0"][i]], [out["x1"][i], out["y1"][i]]], dtype=f64)
         assert claimed.boundary_of(layer).distance(ends).abs().max().item() < 1e-9

@@ -2,6 +2,7 @@
 import asyncio
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import altair as alt
 import pytest
@@ -37,11 +38,17 @@ def make(run=halves, **kw):
     return lab
 
 
+def alone(coroutine):
+    """asyncio.run in a thread of its own: the tests' browser keeps a loop running in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
+
+
 def test_a_run_shows_what_it_finds_and_ends():
     lab = make()
     lab.figure.state = {"base": 3}
     lab.sent.clear()
-    found = asyncio.run(lab.go())
+    found = alone(lab.go())
     assert found["last"] == 3 / 16
     assert lab.sent[-1]["state"] == {"base": 3}
     assert lab.sent[-1]["tables"]["path"]["y"] == [3, 1.5, 0.75, 0.375, 0.1875]
@@ -62,7 +69,7 @@ def test_stop_keeps_what_was_found():
         lab.stop_button.click()
         await lab._task
 
-    asyncio.run(press())
+    alone(press())
     assert seen[0][:2] == (True, False)
     assert seen[0][2].startswith("Running on CPU")
     assert 0.05 <= lab.progress.value < 1
@@ -83,7 +90,7 @@ def test_another_state_ends_the_run_and_is_not_painted_over():
         lab.figure.state = {"base": 1}
         await lab._task
 
-    asyncio.run(move())
+    alone(move())
     assert lab.progress.value < 1
     assert lab.sent[-1]["state"] == {"base": 1}
     assert lab.status.value.startswith("Stopped")
@@ -101,7 +108,7 @@ def test_one_run_at_a_time():
         lab.stop()
         await lab._task
 
-    asyncio.run(twice())
+    alone(twice())
 
 
 def test_an_error_is_said_and_leaves_the_lab_usable():
@@ -111,7 +118,7 @@ def test_an_error_is_said_and_leaves_the_lab_usable():
 
     lab = make(fails)
     with pytest.raises(ArithmeticError):
-        asyncio.run(lab.go())
+        alone(lab.go())
     assert lab.status.value == "ArithmeticError: the loss &lt;diverged>"
     assert [lab.run_button.disabled, lab.stop_button.disabled] == [False, True]
 
@@ -125,7 +132,7 @@ def test_own_controls_reach_the_run_and_must_be_its_own():
 
     lab = make(run, own=[Slider("steps", [4, 8], 4, "steps"), Choice("kind", {"a": "A", "b": "B"}, "a", "kind")])
     lab.own["steps"][1].value, lab.own["kind"][1].value = 8, "b"
-    asyncio.run(lab.go())
+    alone(lab.go())
     assert got == {"base": 2, "steps": 8, "kind": "b", "device": "cpu"}
     with pytest.raises(ValueError, match="base"):
         make(own=[Slider("base", [1, 2], 1, "base")])

@@ -54,10 +54,10 @@ def rotation_steps() -> list[Step]:
 def mean_turn(n: int, ratio) -> sp.Integral:
     """The mean turn over uniform directions of eps in R^n, as an integral over psi.
 
-    As n grows it tends to arctan(ratio).
+    As n grows it tends to arctan(ratio), here 0.0997:
 
-    >>> round(float(mean_turn(1000, 0.1).evalf(6)), 4)
-    0.0997
+    >>> [round(float(mean_turn(n, 0.1).evalf(6)), 4) for n in (3, 10)]
+    [0.0785, 0.0944]
     """
     weight = sp.sin(PSI) ** (n - 2)
     whole = sp.sqrt(sp.pi) * sp.gamma(sp.Rational(n - 1, 2)) / sp.gamma(sp.Rational(n, 2))

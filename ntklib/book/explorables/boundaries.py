@@ -128,7 +128,7 @@ def bend_share_figure() -> Explorable:
 
 # ---- one unit in the plane --------------------------------------------------------------------------------------
 WINDOW = 3.0
-FIELD = np.stack(np.meshgrid(np.linspace(-2.7, 2.7, 10), np.linspace(-2.7, 2.7, 10)), -1).reshape(-1, 2)
+FIELD = np.stack(np.meshgrid(np.linspace(-2.64, 2.64, 9), np.linspace(-2.64, 2.64, 9)), -1).reshape(-1, 2)
 
 
 def one_unit(theta: float, length: float, bias: float) -> dict:
@@ -142,7 +142,7 @@ def one_unit(theta: float, length: float, bias: float) -> dict:
     line = b.points(2, radius=8.0).numpy()
     along = np.array([-WINDOW, np.clip(-b.lam.item(), -WINDOW, WINDOW), WINDOW])
     return {
-        "field": {"x": FIELD[:, 0], "y": FIELD[:, 1], "z": np.where(z > 0, np.round(16 * z) / 16, np.nan)},
+        "field": {"x": FIELD[:, 0], "y": FIELD[:, 1], "z": np.round(16 * z) / 16},
         "line": {"x": line[:, 0], "y": line[:, 1]},
         "arrow": {"x": [length * u[0]], "y": [length * u[1]], "ux": [u[0]], "uy": [u[1]], "turn": [(90 - theta) % 360]},
         "spot": {"x": [here[0]], "y": [here[1]], "ux": [u[0]], "uy": [u[1]]},
@@ -162,11 +162,10 @@ def one_unit(theta: float, length: float, bias: float) -> dict:
 def one_unit_figure() -> Explorable:
     """The boundary of a unit, its location, and what w and b have to do with them."""
     field = plane(alt.Chart(alt.NamedData("field")), WINDOW, dot={"x": "datum.x", "y": "datum.y"})
-    off = field.transform_filter("!isValid(datum.z)").mark_circle(size=9, color=concept("linear"), opacity=0.8).encode(**_at("dot"))
-    on = (
-        field.transform_filter("isValid(datum.z)")
-        .mark_circle(color=concept("relu"), opacity=0.75)
-        .encode(**_at("dot"), size=alt.Size("z:Q", scale=alt.Scale(domain=[0, 6], range=[10, 330], clamp=True), legend=None))
+    dots = field.mark_circle(opacity=0.8).encode(
+        **_at("dot"),
+        size=alt.Size("z:Q", scale=alt.Scale(domain=[0, 6], range=[9, 330], clamp=True), legend=None),
+        color=alt.condition("datum.z > 0", alt.value(concept("relu")), alt.value(concept("linear"))),
     )
     line = (
         plane(alt.Chart(alt.NamedData("line")), WINDOW, end={"x": "datum.x", "y": "datum.y"})
@@ -188,7 +187,7 @@ def one_unit_figure() -> Explorable:
     way = spot.mark_rule(color=concept("gmp"), strokeWidth=2.5, strokeDash=[5, 4], clip=True).encode(**_at("tail"), **_to("at"))
     dot = spot.mark_circle(size=190, color=concept("gmp"), opacity=1, clip=True).encode(**_at("at"))
     phi = spot.mark_text(text="φ", fontSize=18, fontStyle="italic", color=concept("gmp"), clip=True).encode(**_at("name"))
-    left = alt.layer(off, on, line, way, shaft, head, name, dot, phi).properties(height=330, title="the plane of inputs")
+    left = alt.layer(dots, line, way, shaft, head, name, dot, phi).properties(height=330, title="the plane of inputs")
 
     x = alt.X("t:Q", title="position along u", scale=alt.Scale(domain=[-3, 3]))
     y = alt.Y("z:Q", title="answer of the unit", scale=alt.Scale(domain=[0, 4]), axis=alt.Axis(values=[0, 1, 2, 3, 4]))

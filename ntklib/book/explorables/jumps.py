@@ -257,12 +257,12 @@ def four_ways(length: float, delta: float, theta: float) -> dict:
         u = np.array([np.cos(np.radians(direction)), np.sin(np.radians(direction))])
         return -lam * u[0] + 8 * u[1], -lam * u[1] - 8 * u[0], -lam * u[0] - 8 * u[1], -lam * u[1] + 8 * u[0]
 
-    ends = np.array([line(theta, OFFSET), *(line(*now[k]) for k in names)])
+    ends = np.array([*(line(*now[k]) for k in names), line(theta, OFFSET)])
     ends[~(np.abs(ends).max(1) < 60)] = np.nan
     turned = {k: float(_apart(now[k][0], theta)) for k in names}
     shifted = {k: float(abs(now[k][1] - OFFSET)) for k in names}
     return {
-        "lines": {**{c: ends[:, i] for i, c in enumerate(("x0", "y0", "x1", "y1"))}, "what": ["before", *names]},
+        "lines": {**{c: ends[:, i] for i, c in enumerate(("x0", "y0", "x1", "y1"))}, "what": [*names, "before"]},  # the last is drawn on top of GmP's, which hardly moves
         "paths": {
             "delta": STEPS * 4,
             "what": np.repeat(names, len(STEPS)),
@@ -281,17 +281,15 @@ def four_ways(length: float, delta: float, theta: float) -> dict:
 
 def four_ways_figure() -> Explorable:
     """The paper's figure 1, with the reader's own lengths of weights and step."""
-    shown = {"before": "ink"} | WAYS
-    colour = series(shown, "what:N", columns=3)
-    base = plane(alt.Chart(alt.NamedData("lines")).transform_filter("isValid(datum.x0)"), 2.0,
-                 a={"x": "datum.x0", "y": "datum.y0"}, b={"x": "datum.x1", "y": "datum.y1"})
-    dash = {"before": [2, 5], "standard": [1, 0], "weight norm": [9, 6], "batch norm": [3, 7], "GmP": [1, 0]}
-    layers = [
-        base.transform_filter(alt.datum.what == name)
-        .mark_rule(strokeWidth=3.2, strokeDash=dash[name], clip=True).encode(**_at("a"), **_to("b"), color=colour)
-        for name in (*WAYS, "before")  # GmP moves so little that it would hide the line before
-    ]
-    left = alt.layer(*layers).properties(height=300, title="the boundary")
+    shown = WAYS | {"before": "ink"}
+    dashes = alt.StrokeDash("what:N", legend=None, scale=alt.Scale(domain=list(shown), range=[[1, 0], [9, 6], [3, 7], [1, 0], [2, 5]]))
+    left = (
+        plane(alt.Chart(alt.NamedData("lines")).transform_filter("isValid(datum.x0)"), 2.0,
+              a={"x": "datum.x0", "y": "datum.y0"}, b={"x": "datum.x1", "y": "datum.y1"})
+        .mark_rule(strokeWidth=3.2, clip=True)
+        .encode(**_at("a"), **_to("b"), color=series(shown, "what:N", columns=3), strokeDash=dashes)
+        .properties(height=300, title="the boundary")
+    )
     x = alt.X("delta:Q", title="step δ in each parameter", scale=alt.Scale(type="log", domain=[1e-4, 0.3]), axis=alt.Axis(values=[1e-4, 1e-3, 1e-2, 1e-1], format="~g"))
     turns = alt.Axis(values=[0.01, 0.1, 1, 10, 100], labelExpr="datum.value + '°'")
     views = []
@@ -299,13 +297,10 @@ def four_ways_figure() -> Explorable:
                                        ("shift", "change of λ", [1e-5, 100], alt.Axis(values=[1e-4, 1e-2, 1, 100], format="~g"))):
         y = alt.Y(f"{field}:Q", title=None, scale=alt.Scale(type="log", domain=domain, clamp=True), axis=axis)
         paths, now = alt.Chart(alt.NamedData("paths")), alt.Chart(alt.NamedData("now"))
-        quiet = series(WAYS, "what:N", show=False)
-        lines = [
-            paths.transform_filter(alt.datum.what == name).mark_line(strokeWidth=3, strokeDash=dash[name]).encode(x=x, y=y, color=quiet)
-            for name in WAYS
-        ]
+        quiet = series(shown, "what:N", show=False)
+        lines = paths.mark_line(strokeWidth=3).encode(x=x, y=y, color=quiet, strokeDash=dashes)
         dots = now.mark_circle(size=90, opacity=1).encode(x=x, y=y, color=quiet)
-        views.append(alt.layer(*lines, dots).properties(height=300 if field == "turn" else 220, title=title))
+        views.append(alt.layer(lines, dots).properties(height=300 if field == "turn" else 220, title=title))
     return Explorable(
         four_ways,
         [left, *views],

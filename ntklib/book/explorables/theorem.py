@@ -17,9 +17,10 @@ RAW = {"scale": None, "axis": None}  # encodings in pixels, made by `plane`
 SHARES = [k / 32 for k in range(33)]  # of a step
 ALONG = [k / 96 for k in range(97)]  # finer, for the drawn curve
 NAMES = ["u(θ)", "u(θ+ε)"]
-LEGEND = {"length of the curve": "gmp", "metric norm at θ": "metric", "angle turned": "ink", "norm ‖ε‖": "linear"}
+LIMB = -1e-9  # a point whose height towards the reader is less is behind the sphere
+LEGEND = {"length": "gmp", "metric norm": "metric", "angle": "ink", "norm ‖ε‖": "linear"}
 COLUMN = dict(zip(LEGEND, ("length", "metric", "angle", "norm"), strict=True))
-DASH = {"length of the curve": [1, 0], "metric norm at θ": [7, 3], "angle turned": [1, 0], "norm ‖ε‖": [2, 3]}
+DASH = dict(zip(LEGEND, ([1, 0], [7, 3], [1, 0], [2, 3]), strict=True))
 
 
 def metric_norm(theta: torch.Tensor, eps: torch.Tensor) -> torch.Tensor:
@@ -32,22 +33,24 @@ def metric_norm(theta: torch.Tensor, eps: torch.Tensor) -> torch.Tensor:
 def _grid() -> dict:
     """Rim, parallels and meridians of the coordinates, their near side."""
     degrees = np.linspace(-180, 180, 73)
-    lines = [np.stack([np.zeros(73), *(f(np.radians(degrees)) for f in (np.cos, np.sin))])[[1, 2, 0]].T]
+    lines = [np.stack([np.cos(np.radians(degrees)), np.sin(np.radians(degrees)), np.zeros(73)], 1)]
     for a in (30, 60, 90, 120, 150):
-        t = torch.tensor(np.stack([np.full(73, a), degrees], 1)).deg2rad()
-        lines.append(leaning(from_angles(t)))
+        lines.append(leaning(from_angles(torch.tensor(np.stack([np.full(73, a), degrees], 1)).deg2rad())))
     for b in range(-180, 180, 30):
-        t = torch.tensor(np.stack([np.linspace(0, 180, 73), np.full(73, b)], 1)).deg2rad()
-        lines.append(leaning(from_angles(t)))
-    points = np.concatenate(lines)
-    points[points[:, 2] < -1e-9] = np.nan
-    order = np.tile(range(73), len(lines))
-    return {"x": points[:, 0].round(4), "y": points[:, 1].round(4), "line": np.repeat(range(len(lines)), 73), "order": order}
+        lines.append(leaning(from_angles(torch.tensor(np.stack([np.linspace(0, 180, 73), np.full(73, b)], 1)).deg2rad())))
+    points, line = np.concatenate(lines), np.concatenate([100 * i + _runs(v[:, 2]) for i, v in enumerate(lines)])
+    near = points[:, 2] >= LIMB
+    return {"x": points[near, 0].round(4), "y": points[near, 1].round(4), "line": line[near], "order": np.arange(near.sum())}
+
+
+def _runs(z: np.ndarray) -> np.ndarray:
+    """A number for each stretch of a line that is on one side of the sphere."""
+    return np.concatenate([[0], (np.diff(z >= LIMB) != 0).cumsum()])
 
 
 def _drawn(u: np.ndarray) -> dict:
     v = leaning(u)
-    return {"x": v[..., 0], "y": v[..., 1], "z": v[..., 2]}
+    return {"x": v[..., 0], "y": v[..., 1], "z": v[..., 2], "run": _runs(v[..., 2])}
 
 
 def _short_way(u: torch.Tensor, v: torch.Tensor) -> np.ndarray:
@@ -66,23 +69,26 @@ def _at(name: str) -> dict:
 
 
 def _place(table: str, x="x", y="y", side=None):
-    """Pixels of a table's points; a point that is missing, or on the other side of the sphere, breaks its line."""
-    seen = f"isValid(datum.{x})" + (f" && datum.z {'>=' if side == 'near' else '<'} -1e-9" if side else "")
-    columns = {k: f"({seen} ? datum.{v} : NaN)" for k, v in (("x", x), ("y", y))}
-    return plane(alt.Chart(alt.NamedData(table)), reach=1.25, at=columns)
+    """Pixels of a table's points, all of them or those on one side of the sphere."""
+    seen = f"isValid(datum.{x})" + (f" && datum.z {'>=' if side == 'near' else '<'} {LIMB}" if side else "")
+    return plane(alt.Chart(alt.NamedData(table)).transform_filter(seen), at={"x": f"datum.{x}", "y": f"datum.{y}"})
 
 
-def _sphere(pick: bool = True) -> list:
+def _along(table: str, x="x", y="y", near=3.0, colour="ink") -> list:
+    """A line on the sphere: dotted where it runs behind."""
+    return [
+        _place(table, x, y, side).mark_line(color=concept(colour), **look).encode(**_at("at"), order="order:Q", detail="run:N")
+        for side, look in (("far", {"strokeWidth": 2, "strokeDash": [1, 3], "opacity": 0.8}), ("near", {"strokeWidth": near}))
+    ]
+
+
+def _sphere(pick: float = 300, arc=("x", "y")) -> list:
     """The sphere, the curve of the coordinates, the short way, and both ends with their names."""
     grid = _place("grid").mark_line(color=concept("faint"), strokeWidth=1).encode(**_at("at"), detail="line:N", order="order:Q")
-    hidden = _place("path", side="far").mark_line(color=concept("gmp"), strokeWidth=2, strokeDash=[1, 3], opacity=0.8)
-    path = _place("path", side="near").mark_line(color=concept("gmp"), strokeWidth=3.5)
-    lost = _place("arc", side="far").mark_line(color=concept("ink"), strokeWidth=2, strokeDash=[1, 3], opacity=0.8)
-    arc = _place("arc", side="near").mark_line(color=concept("ink"), strokeWidth=2.5)
-    dots = _place("ends", side="near").mark_circle(size=300 if pick else 130, opacity=1, color=concept("ink"))
+    dots = _place("ends", side="near").mark_circle(size=pick, opacity=1, color=concept("ink"))
     behind = _place("ends", side="far").mark_point(size=110, opacity=1, color=concept("ink"), strokeWidth=2)
     names = _place("ends", "name_x", "name_y").mark_text(fontSize=15, color=concept("ink")).encode(**_at("at"), text="name:N")
-    lines = [mark.encode(**_at("at"), order="order:Q") for mark in (hidden, path, lost, arc)]
+    lines = [*_along("path", near=3.5, colour="gmp"), *_along("arc", *arc, near=2.5)]
     return [grid, *lines, *(mark.encode(**_at("at")) for mark in (dots, behind)), names]
 
 
@@ -91,6 +97,7 @@ def _scene(theta: torch.Tensor, eps: torch.Tensor) -> dict:
     u, v = from_angles(theta), from_angles(theta + eps)
     curve = from_angles(theta + torch.tensor(ALONG, dtype=f64)[:, None] * eps)
     ends = _drawn(torch.stack([u, v]).numpy())
+    del ends["run"]
     gap = np.array([ends["x"][1] - ends["x"][0], ends["y"][1] - ends["y"][0]])
     far = np.hypot(*gap)
     away = np.array([0.0, 1.0]) if far < 1e-9 else gap / far
@@ -126,7 +133,7 @@ def half_turn(theta: float, eps: float) -> dict:
     arc = scene["arc"]
     return {
         **scene,
-        "arc": {"short_x": arc["x"], "short_y": arc["y"], "z": arc["z"], "order": arc["order"]},
+        "arc": {"short_x": arc["x"], "short_y": arc["y"], "z": arc["z"], "run": arc["run"], "order": arc["order"]},
         "curve": {"eps": TURNS, "angle": turned[:-1], "printed": printed[:-1]},
         "now": {"eps": [eps], "angle": turned[-1:], "printed": printed[-1:]},
         "angle": turned[-1],
@@ -151,29 +158,22 @@ def half_turn_figure() -> Explorable:
         now.mark_circle(size=110, color=concept("metric"), opacity=1).encode(x=x, y=y("printed")),
         now.mark_circle(size=130, color=concept("ink"), opacity=1).encode(x=x, y=y("angle")),
     ]
-    sphere = _sphere(pick=False)
-    short = [
-        _place("arc", "short_x", "short_y", side=side)
-        .mark_line(color=concept("ink"), strokeWidth=2.5, strokeDash=dash)
-        .encode(**_at("at"), order="order:Q")
-        for side, dash in (("far", [1, 3]), ("near", [1, 0]))
-    ]
-    globe = alt.layer(*sphere[:3], *short, *sphere[5:]).properties(height=300, title="the unit's directions")
+    globe = alt.layer(*_sphere(130, ("short_x", "short_y"))).properties(height=300, title="the unit's directions")
     return Explorable(
         half_turn,
         [alt.layer(*lines).properties(height=300, title="how far the unit turns"), globe],
         [
-            Slider("theta", list(range(181)), 45, "first angle", "θ₁", "°", concept="ink"),
-            Slider("eps", list(range(361)), 180, "step of the second angle", "ε₂", "°", concept="gmp"),
+            Slider("theta", list(range(181)), 45, "place", "θ₁", "°", concept="ink"),
+            Slider("eps", list(range(361)), 180, "step", "ε₂", "°", concept="gmp"),
         ],
         id="predict-half-turn",
         title="Predict first: half a turn of one angle",
         alt="Left: the angle that a unit of three weights turns, against the step of its second angle, from 0 to 360 degrees, with the diagonal for "
         "comparison. Right: the unit's direction on a sphere before and after the step, and the circle on which it moves.",
-        caption="*Left*: the angle between the unit's old and new direction (black), and the norm $\\|\\varepsilon\\|_M$ that the theorem equates with it "
+        caption="*Left*: the angle between the unit's old and new direction (black), and the metric norm $\\|\\varepsilon\\|_M$ that the theorem equates with it "
         "(dashed red); the dotted line is $\\|\\varepsilon\\|$ itself. *Right*: the direction moves along the green circle; the pole leans "
         "towards you. Type a guess or drag the dashed horizontal line, then reveal.",
-        readout="θ = ({theta}°, 0°), ε = (0°, {eps}°): the unit turns by {angle:.1f}°; the norm ‖ε‖_M is {printed:.1f}°.",
+        readout="θ = ({theta}°, 0°), ε = (0°, {eps}°): the unit turns by {angle:.1f}°; the metric norm is {printed:.1f}°.",
         presets={"A small step": {"eps": 20}, "A full turn": {"eps": 360}, "On the equator": {"theta": 90, "eps": 270}},
         predict=Predict(
             "A unit with three weights has the angles θ = (45°, 0°). Its second angle moves on by half a turn, ε = (0°, 180°). "
@@ -253,9 +253,9 @@ def turned_unit_figure() -> Explorable:
         "the norm; and two curves that leave zero along the metric norm, the length and below it the angle.",
         caption="*Left*: drag either point, or use the sliders; the pole leans towards you. Green: the curve that the angles follow from $\\theta$ to "
         "$\\theta+\\varepsilon$. Black: the great circle, the shortest way. *Right*: for each share of the step, the angle turned, the length of "
-        "the green curve, $\\|\\varepsilon\\|_M$ and $\\|\\varepsilon\\|$. The two curves start along the dashed red line and leave it; which side do they take? "
+        "the green curve, the metric norm $\\|\\varepsilon\\|_M$ at $\\theta$, and $\\|\\varepsilon\\|$. The two curves start along the dashed red line and leave it; which side do they take? "
         "Drag the end of the step to the pole and round it.",
-        readout="The unit turns by {angle:.1f}°, {says} ‖ε‖_M = {metric:.1f}°. The curve is {length:.1f}° long; ‖ε‖ = {norm:.1f}°.",
+        readout="The unit turns by {angle:.1f}°, {says} the metric norm of {metric:.1f}°. The curve is {length:.1f}° long; ‖ε‖ = {norm:.1f}°.",
         presets={
             "Away from the pole": {"theta1": 15, "theta2": -25, "eps1": 60, "eps2": 90},
             "Towards it": {"theta1": 70, "theta2": -40, "eps1": -60, "eps2": 90},
@@ -270,11 +270,11 @@ def turned_unit_figure() -> Explorable:
 
 # ---- how the two errors vanish ------------------------------------------------------------------------------------
 SIZES = [2.0**k for k in range(-3, 8)]
+FINE = [2.0 ** (k / 4) for k in range(-12, 29)]
 PLACES = {
     "away": "away from the pole",
     "towards": "towards the pole",
     "parallel": "along a parallel",
-    "equator": "from the equator",
     "ten": "ten weights, at random",
 }
 
@@ -286,15 +286,15 @@ def _place_and_way(place: str) -> tuple[torch.Tensor, torch.Tensor]:
         generator = torch.Generator().manual_seed(3)
         theta, way = uniform_angles(1, 10, generator=generator)[0], torch.randn(9, dtype=f64, generator=generator)
     else:
-        angle, way = {"away": (60, [1.0, 1.0]), "towards": (60, [-1.0, 1.0]), "parallel": (60, [0.0, 1.0]), "equator": (90, [1.0, 1.0])}[place]
-        theta, way = torch.tensor([math.radians(angle), 0.0], dtype=f64), torch.tensor(way, dtype=f64)
+        way = torch.tensor({"away": [1.0, 1.0], "towards": [-1.0, 1.0], "parallel": [0.0, 1.0]}[place], dtype=f64)
+        theta = torch.tensor([math.pi / 3, 0.0], dtype=f64)
     return theta, way / way.norm()
 
 
 @cache
 def _errors(place: str) -> dict:
     theta, way = _place_and_way(place)
-    steps = torch.tensor(SIZES, dtype=f64).deg2rad()[:, None] * way
+    steps = torch.tensor(FINE, dtype=f64).deg2rad()[:, None] * way
     angle = geodesic(from_angles(theta), from_angles(theta + steps)).rad2deg()
     norm, length = metric_norm(theta, steps).rad2deg(), curve_length(theta, steps, rtol=1e-14).rad2deg()
     return {"angle": angle.numpy(), "metric": (norm - angle).abs().numpy(), "length": (length - angle).numpy()}
@@ -302,9 +302,9 @@ def _errors(place: str) -> dict:
 
 def two_orders(place: str, size: float) -> dict:
     """By how much |eps|_M and the length of the curve miss the angle, for steps of |eps| = 1/8 to 128 degrees in one direction."""
-    e, i = _errors(place), SIZES.index(size)
+    e, i = _errors(place), FINE.index(size)
     return {
-        "curve": {"size": SIZES, "metric": e["metric"], "length": e["length"]},
+        "curve": {"size": FINE, "metric": e["metric"], "length": e["length"]},
         "now": {"size": [size], "metric": [e["metric"][i]], "length": [e["length"][i]]},
         "angle": e["angle"][i],
         "metric": e["metric"][i],
@@ -314,20 +314,20 @@ def two_orders(place: str, size: float) -> dict:
 
 def two_orders_figure() -> Explorable:
     """The printed equality is off by a square of the step, the integral by a cube."""
-    colour = series({"metric norm at θ": "metric", "length of the curve": "gmp"}, columns=2)
+    colour = series({"metric norm": "metric", "length of the curve": "gmp"}, columns=2)
     x = alt.X("size:Q", title="size ‖ε‖ of the step", scale=alt.Scale(type="log", base=2, domain=[0.125, 128]), axis=alt.Axis(values=[0.125, 0.5, 2, 8, 32, 128], labelExpr="datum.value + '°'"))
     y = alt.Y(
         "error:Q",
         title="distance from the angle turned",
-        scale=alt.Scale(type="log", domain=[1e-8, 100], clamp=True),
+        scale=alt.Scale(type="log", domain=[1e-9, 100], clamp=True),
         axis=alt.Axis(values=[10.0**k for k in range(-8, 3, 2)], labelExpr="['10⁻⁸', '10⁻⁶', '10⁻⁴', '10⁻²', '1', '100'][round(log(datum.value) / log(10)) / 2 + 4] + '°'"),
     )
 
     def both(table):
         return (
             alt.Chart(alt.NamedData(table))
-            .transform_calculate(**{"metric norm at θ": "datum.metric", "length of the curve": "datum.length"})
-            .transform_fold(["metric norm at θ", "length of the curve"], ["what", "error"])
+            .transform_calculate(**{"metric norm": "datum.metric", "length of the curve": "datum.length"})
+            .transform_fold(["metric norm", "length of the curve"], ["what", "error"])
         )
 
     lines = both("curve").mark_line(strokeWidth=3).encode(x=x, y=y, color=colour)
@@ -338,15 +338,15 @@ def two_orders_figure() -> Explorable:
         alt.layer(rule, lines, here).properties(height=300),
         [
             Choice("place", PLACES, "away", "step", concept="ink"),
-            Slider("size", SIZES, 8, "size of the step", "‖ε‖", "°", concept="ink"),
+            Slider("size", SIZES, 8, "size", "‖ε‖", "°", concept="ink"),
         ],
         id="two-orders",
         title="Halve the step: one error falls to a quarter, the other to an eighth",
         alt="Two straight lines in double logarithmic axes: how far the metric norm and the length of the curve are from the angle turned, against "
         "the size of the step. The line of the metric norm lies higher and has slope 2, the other one slope 3.",
         caption="How far $\\|\\varepsilon\\|_M$ (red) and the length of the curve (green) are from the angle turned. Both axes are logarithmic, so a slope "
-        "is a power: 2 for the printed equality, 3 for the integral. Two directions are better than the rule: along a parallel and from the "
-        "equator the square has the factor 0, and the red line has slope 3 too.",
+        "is a power: 2 for the printed equality, 3 for the integral. Along a parallel the metric does not change: the square has the factor 0, "
+        "the norm is the length, and the two lines are one. Units of three weights start at $\\theta_1=60^\\circ$.",
         readout="‖ε‖ = {size}°: the unit turns by {angle:.4g}°. The metric norm is off by {metric:.2g}°, the length of the curve by {length:.2g}°.",
         presets={
             "A training step": {"place": "away", "size": 0.5},
@@ -390,10 +390,10 @@ def random_steps(weights: int, size: float) -> dict:
 
 def random_steps_figure() -> Explorable:
     """The printed equality is a diagonal that the dots leave, the bound a ceiling that they do not."""
-    shared = {"scale": alt.Scale(domain=[0, 1.1]), "axis": alt.Axis(values=[0, 0.25, 0.5, 0.75, 1])}
+    shared = {"scale": alt.Scale(domain=[0, 1.1]), "axis": alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format=".2f")}
 
     def on(chart, x, y):
-        return chart.encode(x=alt.X(f"{x}:Q", title="‖ε‖_M / ‖ε‖", **shared), y=alt.Y(f"{y}:Q", title="angle turned / ‖ε‖", **shared))
+        return chart.encode(x=alt.X(f"{x}:Q", title="metric norm / ‖ε‖", **shared), y=alt.Y(f"{y}:Q", title="angle turned / ‖ε‖", **shared))
 
     lines = alt.Chart(alt.NamedData("lines"))
     equal = on(lines.mark_line(color=concept("metric"), strokeWidth=2.5, strokeDash=[7, 3]), "at", "at")
@@ -401,14 +401,14 @@ def random_steps_figure() -> Explorable:
     dots = on(alt.Chart(alt.NamedData("dots")).mark_circle(size=34, opacity=0.75, color=concept("ink")), "metric", "angle")
     words = [
         on(alt.Chart(alt.Data(values=[{"at": at, "up": up, "what": what}])).mark_text(align="left", color=concept(colour)), "at", "up").encode(text="what:N")
-        for at, up, what, colour in ((0.02, 1.05, "the bound: angle = ‖ε‖", "linear"), (0.05, 0.02, "printed as equal", "metric"))
+        for at, up, what, colour in ((0.02, 1.05, "the bound: angle = ‖ε‖", "linear"), (0.13, 0.06, "printed as equal", "metric"))
     ]
     return Explorable(
         random_steps,
         alt.layer(equal, bound, dots, *words).properties(height=360),
         [
-            Choice("weights", {n: f"{n} weights" for n in WEIGHTS}, 3, "unit", "n", concept="ink"),
-            Slider("size", STEPS, 90, "size of the step", "‖ε‖", "°", concept="ink"),
+            Choice("weights", {n: f"{n} weights" for n in WEIGHTS}, 4, "unit", "n", concept="ink"),
+            Slider("size", STEPS, 90, "size", "‖ε‖", "°", concept="ink"),
         ],
         id="random-steps",
         title="200 random steps: the equality fails on both sides, the bound never",
@@ -417,11 +417,11 @@ def random_steps_figure() -> Explorable:
         caption="Each dot is a unit with a random direction and a random step of one size in its $n-1$ angles. On the dashed red diagonal "
         "the equality holds; the dotted line is the bound. Small steps lie on the diagonal, large ones leave it on both sides, and no dot passes the ceiling. "
         "A unit of two weights is one dot: there the equality is exact up to 180°.",
-        readout="{weights} weights, ‖ε‖ = {size}°: {above:.0%} of the steps turn the unit by at least 1 % more than ‖ε‖_M, {below:.0%} by at least 1 % less. "
+        readout="{weights} weights, ‖ε‖ = {size}°: {above:.0%} of the steps turn the unit by at least 1% more than the metric norm, {below:.0%} by at least 1% less. "
         "The largest turn is {largest:.3f} ‖ε‖.",
         presets={
-            "Small steps": {"weights": 3, "size": 2},
-            "Large steps": {"weights": 3, "size": 180},
+            "Small steps": {"weights": 4, "size": 2},
+            "Large steps": {"weights": 4, "size": 180},
             "Two weights": {"weights": 2, "size": 90},
             "Two hundred": {"weights": 200, "size": 90},
         },

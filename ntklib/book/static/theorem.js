@@ -1,6 +1,6 @@
 // Twin of ntklib/book/explorables/theorem.py: what a step in the two angles of a unit of R³ does to its direction.
 
-const radian = Math.PI / 180, TINY = 1e-9;
+const radian = Math.PI / 180, TINY = 1e-9, LIMB = -1e-9;
 const direction = (a, b) => [Math.cos(a), Math.sin(a) * Math.cos(b), Math.sin(a) * Math.sin(b)];
 const norm = v => Math.hypot(...v);
 const between = (u, v) => 2 * Math.atan2(norm(u.map((x, k) => x - v[k])), norm(u.map((x, k) => x + v[k])));
@@ -9,6 +9,11 @@ const NODES = [0.06943184420297371, 0.33000947820757187, 0.6699905217924281, 0.9
 const WEIGHTS = [0.17392742256872693, 0.32607257743127307, 0.32607257743127307, 0.17392742256872693];
 
 const columns = points => ({ x: points.map(w => w[0]), y: points.map(w => w[1]), z: points.map(w => w[2]) });
+const line = points => {                        // with a number for each stretch on one side of the sphere
+  const near = points.map(w => w[2] !== null && w[2] >= LIMB);
+  let run = 0;
+  return { ...columns(points), run: near.map((side, k) => k && side !== near[k - 1] ? ++run : run) };
+};
 
 // the sphere's tables for a step (p, q) from (a, b), in radians
 function scene([a, b, p, q], { constant, cos, sin }) {
@@ -22,8 +27,8 @@ function scene([a, b, p, q], { constant, cos, sin }) {
   const away = far < TINY ? [0, 1] : [gap[0] / far, gap[1] / far], by = [-0.22, 0.22];
   return {
     grid: constant.grid,
-    path: { ...columns(constant.along.map(s => leaning(at(s)))), order: constant.order },
-    arc: { ...columns(short), order: constant.share_order },
+    path: { ...line(constant.along.map(s => leaning(at(s)))), order: constant.order },
+    arc: { ...line(short), order: constant.share_order },
     ends: { ...columns(ends), name: constant.names, name_x: ends.map((w, i) => w[0] + by[i] * away[0]), name_y: ends.map((w, i) => w[1] + by[i] * away[1]) },
   };
 }
@@ -31,11 +36,11 @@ function scene([a, b, p, q], { constant, cos, sin }) {
 export function half_turn({ theta, eps }, given) {
   const a = theta * radian, start = direction(a, 0), { turns } = given.constant;
   const angle = turns.map(q => between(start, direction(a, q * radian)) / radian), printed = turns.map(q => Math.sin(a) * q);
-  const { arc: { x, y, z, order }, ...rest } = scene([a, 0, 0, eps * radian], given);
+  const { arc: { x, y, z, run, order }, ...rest } = scene([a, 0, 0, eps * radian], given);
   const now = between(start, direction(a, eps * radian)) / radian, said = Math.sin(a) * eps;
   return {
     ...rest,
-    arc: { short_x: x, short_y: y, z, order },
+    arc: { short_x: x, short_y: y, z, run, order },
     curve: { eps: turns, angle, printed },
     now: { eps: [eps], angle: [now], printed: [said] },
     scalar: { angle: [now], printed: [said] },
