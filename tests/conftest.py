@@ -19,6 +19,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+if "PYTEST_XDIST_WORKER" in os.environ:     # before torch is loaded; the notebooks' kernels and the book's build inherit it
+    os.environ.setdefault("OMP_NUM_THREADS", "1")   # two workers of two threads each, on two cores, wait for each other: 10 s become 200
+
 from ntklib.book.chapters import CHAPTERS
 from ntklib.book.serve import serve
 
