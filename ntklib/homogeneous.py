@@ -98,10 +98,9 @@ def gram(X: Tensor, Y: Tensor | None, s, depth: int, kind: str) -> Tensor:
 
     f = curve(s, depth, kind, X.dtype, X.device)
 
-    def kernel(rows: slice, columns: slice, half: Tensor, out: Tensor) -> None:
-        f.kernel(half, out)
-        if not unit:
-            out.mul_(p[rows, None]).mul_(q[columns])
+    def kernel(rows: slice, columns: slice, half: Tensor) -> Tensor:
+        tile = f.kernel(half)
+        return tile if unit else tile.mul_(p[rows, None]).mul_(q[columns])
 
     def entries(i: Tensor, j: Tensor, theta: Tensor) -> Tensor:
         return p[i] * q[j] * (top - s.deficit(theta, depth, kind))
@@ -121,24 +120,25 @@ def deficits(X: Tensor, s, depth: int, kind: str) -> tuple[Tensor, Tensor, Tenso
         close.append((i, j, theta))
         return s.deficit(theta, depth, kind)
 
-    D = _fill(Rays(X), None, s.even, lambda rows, columns, half, out: out.copy_(f(half)), entries)
+    D = _fill(Rays(X), None, s.even, lambda rows, columns, half: f(half), entries)
     D.diagonal().zero_()
     return D, *(torch.cat(column) for column in zip(*close, strict=True))
 
 
-def _fill(x: Rays, y: Rays | None, even: bool, write: Callable, entries: Callable) -> Tensor:
-    """A matrix of values at the angles: write(rows, columns, half, out) for tiles, entries(i, j, theta) for pairs."""
+def _fill(x: Rays, y: Rays | None, even: bool, values: Callable, entries: Callable) -> Tensor:
+    """A matrix of values at the angles: values(rows, columns, half) for tiles, entries(i, j, theta) for pairs."""
     M = x.X.new_empty(len(x.length), len((y or x).length))
 
     def use(rows: slice, columns: slice, half: Tensor) -> None:
-        write(rows, columns, half, M[rows, columns])
-        if y is None:
-            M[columns, rows] = M[rows, columns].T if rows != columns else _mirrored(M[rows, rows])
+        tile = values(rows, columns, half)          # contiguous: transposed three times as fast as a part of M
+        M[rows, columns] = _mirrored(tile) if y is None and rows == columns else tile
+        if y is None and rows != columns:
+            M[columns, rows] = tile.T
 
     def fix(i: Tensor, j: Tensor, theta: Tensor) -> None:
-        M[i, j] = values = entries(i, j, theta).to(M.dtype)
+        M[i, j] = found = entries(i, j, theta).to(M.dtype)
         if y is None:
-            M[j, i] = values
+            M[j, i] = found
 
     half_angles(x, y, even, use, fix)
     return M

@@ -33,9 +33,10 @@ class Curve:
         """D at the angles 2 `half`."""
         return self._quotient(half).mul_(half)
 
-    def kernel(self, half: Tensor, out: Tensor) -> Tensor:
+    def kernel(self, half: Tensor) -> Tensor:
         """top - D at the angles 2 `half`."""
-        return torch.addcmul(self.offset, half, self._quotient(half), value=-1, out=out)
+        q = self._quotient(half)
+        return torch.addcmul(self.offset, half, q, value=-1, out=q)
 
     def _quotient(self, half: Tensor) -> Tensor:
         """D / half."""

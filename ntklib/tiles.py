@@ -11,10 +11,10 @@ def run(work: Callable[[slice, slice], None], n: int, m: int, symmetric: bool, d
     On a CPU a tile is the work of one thread: the barrier after each of torch's own parallel operations would
     cost as much as the operation.
     """
-    side = 4096 if device.type != "cpu" else 256 if n * m > 2**20 else 128
+    threads = torch.get_num_threads()
+    side = 4096 if device.type != "cpu" else 256 if n * m > threads * 2**18 else 128
     jobs = [(slice(i, min(i + side, n)), slice(j, min(j + side, m)))
             for i in range(0, n, side) for j in range(0, i + 1 if symmetric else m, side)]
-    threads = torch.get_num_threads()
     if device.type != "cpu" or threads == 1 or len(jobs) == 1:
         for job in jobs:
             work(*job)
