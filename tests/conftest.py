@@ -42,11 +42,21 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)         # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items):
-    """One worker for all tests of a file (a notebook's cells share a kernel), though pages may part."""
+    """One worker for all tests of a file (a notebook's cells share a kernel), though pages may part. One of them builds
+    the book at once, while the others do what needs no book."""
+    groups = {}
     for item in items:
         params = getattr(getattr(item, "callspec", None), "params", {})
         page = params.get("page_name") or params.get("spot", ("",))[0]
-        item.add_marker(pytest.mark.xdist_group(f"{item.path}:{page}"))
+        name = f"{item.path}:{page}"
+        item.add_marker(pytest.mark.xdist_group(name))
+        groups.setdefault(name, []).append(item)
+
+    def needs_book(group):
+        return any("book" in getattr(item, "fixturenames", ()) for item in group)
+
+    builder = next(filter(needs_book, groups.values()), None)
+    items[:] = [item for group in sorted(groups.values(), key=lambda g: g is not builder and 1 + needs_book(g)) for item in group]
 
 
 class NotebookLimit:

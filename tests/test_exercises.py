@@ -233,13 +233,13 @@ ODD = [None, True, math.nan, math.inf, "", "no idea", "Z", [], ["A", 3], {"A": 1
 
 
 @pytest.mark.parametrize("e", of(object))
-@pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
-def test_no_answer_makes_check_raise(e, odd):
-    verdict = check(e.id, odd)
-    assert not verdict
-    assert len(verdict.message) >= 20
-    assert "0x" not in repr(verdict)
-    assert all(len(line) <= 76 for line in repr(verdict).splitlines())
+def test_no_answer_makes_check_raise(e):
+    for odd in ODD:
+        verdict = check(e.id, odd)
+        assert not verdict, odd
+        assert len(verdict.message) >= 20, odd
+        assert "0x" not in repr(verdict), odd
+        assert all(len(line) <= 76 for line in repr(verdict).splitlines()), odd
 
 
 @pytest.mark.parametrize("value", ["71.44°", 71.44, np.float64(71.44), torch.tensor(71.44),
