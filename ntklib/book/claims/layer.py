@@ -20,7 +20,7 @@ from ntklib.symbolic import layer as symbolic
 
 CHAPTER = Chapter("layer", "The GmP layer", "boundaries/18_gmp_layer")
 PAPER = Source("Chen and Ge 2024", "", "arXiv 2305.15912v5", "https://arxiv.org/abs/2305.15912v5")
-CODE = Source("Chen and Ge 2024", "the published code", "github.com/Wenlin-Chen/geometric-parameterization",
+CODE = Source("Chen and Ge 2024", "released code", "commit 8b7b3c8",
               "https://github.com/Wenlin-Chen/geometric-parameterization")
 SALIMANS = Source("Salimans and Kingma 2016", "", "NeurIPS 29")
 BOOK = Source("This book", "not in the papers")
@@ -61,6 +61,16 @@ def written_out(layer: nn.Module, x: Tensor) -> Tensor:
     """r max(u(theta) . x + lam, 0), unit by unit."""
     units = zip(layer.r.detach(), layer.lam.detach(), layer.theta.detach(), strict=True)
     return torch.stack([r * (x @ direction(theta) + lam).clamp(min=0) for r, lam, theta in units], -1)
+
+
+def one_unit(n: int, **options) -> nn.Linear:
+    """nn.Linear(n, 1) with weights of a seed, active for about half of centred inputs."""
+    layer = nn.Linear(n, 1, dtype=f64, **options)
+    with torch.no_grad():
+        layer.weight.copy_(randn(1, n, seed=SEED + n))
+        if layer.bias is not None:
+            layer.bias.fill_(0.1)
+    return layer
 
 
 class Work(TorchDispatchMode):
@@ -125,8 +135,8 @@ def numbers():
     worst = 0
     for n in (2, 3, 6):
         x = randn(60, n, seed=SEED)
-        normed = nn.Sequential(nn.Linear(n, 1, bias=False, dtype=f64), nn.BatchNorm1d(1, dtype=f64))
-        units = {"sp": (nn.Linear(n, 1, dtype=f64), n + 1), "wn": (weight_norm(nn.Linear(n, 1, dtype=f64)), n + 2),
+        normed = nn.Sequential(one_unit(n, bias=False), nn.BatchNorm1d(1, dtype=f64))
+        units = {"sp": (one_unit(n), n + 1), "wn": (weight_norm(one_unit(n)), n + 2),
                  "bn": (normed, n + 2), "gmp": (gmp.GmPLinear(n, 1, generator=source(SEED), dtype=f64), n + 1)}
         for module, count in units.values():
             parameters = [p for p in module.parameters() if p.numel()]
