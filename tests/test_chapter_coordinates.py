@@ -225,6 +225,7 @@ def test_numbers_in_the_text():
     assert 1 - 2.0**-7 > 0.99 > 1 - 2.0**-6                                    # seven weights hold 99 %
     low = show.angle_laws(783)["low"]
     assert low == pytest.approx(86, abs=0.05)
+    assert 2 * (90 - low) / 180 == pytest.approx(0.04, abs=0.005)                # of angles drawn uniformly
     assert math.degrees(1 / math.sqrt(783)) == pytest.approx(2.05, abs=0.01)   # about two degrees
 
 

@@ -287,7 +287,7 @@ def fourths():
 @claim("coordinates-sparse", of=CHAPTER, verdict="holds under", source=REBUTTAL.at("answers to the reviewers, on sparsity"),
        derivation="sphere.jacobian", seed=SEED,
        statement=r"The derivatives have an exact pattern: $\partial u_i/\partial\theta_j=0$ for $i<j$, a share $\frac{n-2}{2n}$ of "
-                 r"all. The direction itself is sparse only near a pole: if $\sin\theta_k=0$, all later coordinates vanish.",
+                 r"all. The direction itself is sparse only near a pole: if $\sin\theta_k=0$ for some $k\le n-2$, all later coordinates vanish.",
        hypotheses="some angle at, or near, a pole. At the initialisation of Remark 3.5 $u$ has the law of a normalised Gaussian vector, no more "
                   "sparse than that.",
        discrepancy=Discrepancy(

@@ -24,8 +24,8 @@ last_angle = Number(
     question=r"A unit has the weights $w=(2,2,2,-2)$. What is its last angle, $\theta_3\in[0,2\pi)$? Give degrees.",
     answer=LAST, tolerance=0.05, unit="degrees", units=DEGREES,
     wrong=(
-        Wrong(360 - LAST, "That is the angle of $(2,2,2,+2)$. Lengths alone lose the sign of the last weight: this is the slip of the museum "
-                          "piece."),
+        Wrong(360 - LAST, "That is the angle of $(2,2,2,+2)$. Lengths alone lose the sign of the last weight: this is the slip of the released "
+                          "code."),
         Wrong(LAST - 360, r"The right direction, but the range is $[0^\circ,360^\circ)$: add a full turn."),
         Wrong(135, r"You divided the wrong way round: it is $\operatorname{atan2}(w_4,w_3)$, with the later weight first."),
         Wrong(radians(LAST), "That is the angle in radians; the question asks for degrees."),
@@ -83,7 +83,7 @@ near_the_poles = Number(
         Wrong(50, r"You integrated the cosine. The density of $\theta_1$ is $\frac12\sin\theta_1$, the length of its parallel."),
     ),
     hints=(r"With two coordinates behind it, the density of $\theta_1$ is proportional to $\sin\theta_1$ on $[0,\pi]$.",
-           r"One cap is $\int_0^{\pi/6}\frac12\sin\theta\,d\theta=\frac12(1-\cos30^\circ)$. There are two."),
+           r"Make it a density on $[0,\pi]$: what is $\int_0^\pi\sin\theta\,d\theta$? Then integrate it over one cap, from $0$ to $\pi/6$. There are two caps."),
     praise="Archimedes knew it: the area of a cap is proportional to its height.",
     solution=rf"""
 $\theta_1$ has the density $\frac12\sin\theta_1$, so one cap holds $\frac12(1-\cos30^\circ)$ and both hold
@@ -153,16 +153,17 @@ way_back = Function(
     when_nan="An arccosine of a quotient can leave $[-1,1]$ by rounding: the arctangent of two arguments cannot.",
     mistakes=(
         Mistake(gives(_with_last(lambda x, y: torch.atan2(y.abs(), x))),
-                "The sign of $w_n$ is lost: your last angle never exceeds $\\pi$. The museum has one like it."),
+                "The sign of $w_n$ is lost: your last angle never exceeds $\\pi$. The released code loses it in the same way."),
         Mistake(gives(_with_last(lambda x, y: torch.atan2(y, x))),
                 r"The last angle comes out in $(-\pi,\pi]$: bring it to $[0,2\pi)$."),
         Mistake(gives(_with_last(lambda x, y: torch.atan2(x, y) % (2 * pi))),
                 "The last angle has its arguments exchanged: the later coordinate comes first."),
         Mistake(gives(lambda w: _angles(w).rad2deg()), "Those are degrees: give radians."),
     ),
-    hints=(r"The squared tails are a cumulative sum from the end: `flip`, `cumsum`, `flip`. Then $\theta_i$ is "
-           r"`atan2(tail, w_i)` for $i\le n-2$.",
-           r"The last angle is `atan2(w[:, -1], w[:, -2])`, and `% (2 * math.pi)` brings it to $[0,2\pi)$."),
+    hints=(r"The squared tails are a cumulative sum from the end: `flip`, `cumsum`, `flip`. Which two numbers does a polar angle see, and "
+           "which two does the last one see?",
+           r"A polar angle is that of the point $(w_i,\text{tail behind }w_i)$, by `torch.atan2`. For the last one both numbers have signs, and "
+           r"`% (2 * math.pi)` brings it to $[0,2\pi)$."),
     praise="One cumulative sum, n − 1 arctangents: as cheap as the norm.",
     solution=r"""
 The tail $(w_{i+1},\dots,w_n)$ has the length $|w|\prod_{k\le i}\sin\theta_k$ and $w_i$ is $|w|\cos\theta_i\prod_{k<i}\sin\theta_k$: their quotient is
@@ -223,8 +224,9 @@ density = Function(
                 r"Off by $\log2$: the last angle goes round a full turn, and has the density $\frac1{2\pi}$."),
         Mistake(gives(lambda theta: log_density(theta).exp()), "That is the density itself: give its logarithm."),
     ),
-    hints=(r"The logarithm is $\sum_{i\le n-2}(n-1-i)\log\sin\theta_i$ minus a constant. The constant is the logarithm of the area of the sphere.",
-           r"The area of the unit sphere of $\mathbb R^n$ is $2\pi^{n/2}/\Gamma(n/2)$."),
+    hints=(r"The angles are independent, so the logarithms of their densities add up. Which power of $\sin\theta_i$ belongs to $\theta_i$? All the "
+           "constants together are one well-known area.",
+           r"The power is $n-1-i$, and $0$ for the last angle. The area of the unit sphere of $\mathbb R^n$ is $2\pi^{n/2}/\Gamma(n/2)$."),
     praise="The constant is the area of the sphere: angles are just a map of it.",
     solution=r"""
 The densities multiply to $\prod_{i\le n-2}\sin^{n-1-i}\theta_i$ over the product of their constants, and that product is the area of the sphere,
