@@ -30,7 +30,7 @@ entry = Number(
         Wrong(1, r"Only the first angle has the entry $1$: its step is never shortened."),
     ),
     hints=(r"$M_{jj}$ is a product of squared sines. Over which angles does it run?",
-           r"$M_{33}=\sin^2\theta_1\,\sin^2\theta_2$ with $\theta_1=30^\circ$ and $\theta_2=45^\circ$."),
+           "Over the angles *before* the third. Its own angle and the later ones do not enter."),
     praise=r"$\sin^2 30^\circ\,\sin^2 45^\circ=\frac14\cdot\frac12$.",
     solution=rf"""
 $M_{{jj}}=\prod_{{k<j}}\sin^2\theta_k$ contains the angles before the one that moves:
@@ -83,7 +83,7 @@ statements = Multiple(
         Option(r"The entries of the diagonal add up to 1.", _HOLDS["sum"],
                r"The first is 1 already. It is the squared weights that add up to 1; $M_{jj}$ is the tail of that sum."),
     ),
-    hints=(r"Four of them follow from $M_{jj}=\prod_{k<j}\sin^2\theta_k$ alone. Look at its first and its last entry.",
+    hints=(r"All but the third are settled by $M_{jj}=\prod_{k<j}\sin^2\theta_k$ alone. Try $\theta_1=0$, and all angles equal to $90^\circ$.",
            r"For the third one look at the columns of the Jacobian: perpendicular is not the same as having no entry in common."),
     praise="The diagonal falls from 1, it forgets the last angle, and it vanishes at the poles.",
     solution=r"""
@@ -116,7 +116,7 @@ last_angle = Number(
         Wrong(radians(LAST), r"You converted to radians. The turn is proportional to the step: degrees in, degrees out.", tolerance=0.0001),
     ),
     hints=(r"$M_{jj}=u_j^2+\dots+u_n^2$. How many terms are there for $j=n-1$, and what is the mean of each?",
-           r"$\mathbb E\,M_{783,783}=2/784$."),
+           r"Two weights are behind the last angle, and by symmetry $\mathbb E\,u_i^2=1/n$. That gives the mean of the *squared* turn."),
     praise="Twenty times less than the first angle: a tail of two weights among 784.",
     solution=rf"""
 The tail of the last angle has two weights, each with $\mathbb E\,u_i^2=1/784$:
@@ -177,7 +177,7 @@ first_order = Function(
                 r"You took the sine of one angle, the one before. $M_{jj}$ is the product over *all* angles before $j$: `cumprod`."),
     ),
     hints=(r"The weights are $1,\ \sin^2\theta_1,\ \sin^2\theta_1\sin^2\theta_2,\dots$: a cumulative product, shifted by one place.",
-           r"`torch.cumprod(theta[..., :-1].sin(), -1)` has all of them but the first, which is 1. Multiply by the steps and take the norm."),
+           r"`torch.cumprod(theta[..., :-1].sin(), -1)` has the roots of all of them but the first, which is 1: put a column of ones in front."),
     praise="A cumulative product and a norm: the metric costs no more than the unit vector itself.",
     solution=r"""
 $\sqrt{M_{jj}}$ is the product of the sines before $j$, up to a sign that the square removes:
@@ -239,7 +239,7 @@ same_turn = Function(
     ),
     hints=(r"To first order $du=J\,d\theta$. The columns of $J$ are perpendicular, with squared lengths $M_{jj}$: how do you write the projection "
            "onto their span?",
-           r"The projection is $J\,M^{-1}J^\top$, with the diagonal $M$. So $d\theta=-\text{lr}\,M^{-1}J^\top g$."),
+           r"The projection is $J\,M^{-1}J^\top$, with the diagonal $M$. For which $d\theta$ is $J\,d\theta$ equal to $-\text{lr}$ times the projection of $g$?"),
     praise=r"This is the *natural* gradient: the metric, inverted, makes the step independent of the coordinates.",
     solution=r"""
 The tangent space at $u$ is spanned by the columns of $J$. They are perpendicular, so the projection onto it is
