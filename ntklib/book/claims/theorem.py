@@ -186,8 +186,8 @@ def bound():
 
 
 @claim("theorem-third-order", of=CHAPTER, verdict="verified", source=BOOK, derivation="symbolic.theorem.geodesic_curvature",
-       statement=r"The length $\ell$ of the curve exceeds the angle by $\frac{\kappa^2}{24}\ell^3+O(\ell^4)$, with $\kappa$ the geodesic curvature of the "
-                 r"curve at $\theta$: the integral misses the angle by the third order only.",
+       statement=r"The length of the curve exceeds the angle by $\frac{k_g^2}{24}$ times its cube, up to terms of fourth order, with $k_g$ the geodesic "
+                 r"curvature of the curve at $\theta$: the integral misses the angle by the third order only.",
        hypotheses=r"$\|\varepsilon\|_M\neq0$.",
        measures="relative error of the coefficient at $t=10^{-4}$", tolerance=1e-2)
 def third_order():
