@@ -196,7 +196,7 @@ forward = Function(
         Mistake(gives(lambda x, r, lam, theta: torch.relu(x @ from_angles(theta).T + lam)), "The radius is missing: it multiplies the answer."),
     ),
     hints=("All arguments at once are a matrix product, $x$ times the directions transposed, plus the offsets.",
-           "`torch.relu(x @ u.T + lam)` is $(N,m)$; the radii multiply its columns."),
+           "Then the ReLU, and then the radii: does `r` of shape $(m)$ multiply the rows or the columns of an $(N,m)$ tensor?"),
     praise="Radius outside, offset inside: five symbols, and the boundary is free of one of them.",
     solution=r"""
 ```python
@@ -258,7 +258,7 @@ turn = Function(
         Mistake(gives(lambda *a: -_through_angles(*a)), "The sign: the angles follow the *negative* gradient."),
     ),
     hints=(r"By the chain rule $\partial L/\partial\theta=r\,J^\top G$ with $G=\sum_i\delta_i\,\mathbf 1[s_i>0]\,x_i$ and $s_i=u\cdot x_i+\lambda$.",
-           r"Then $\dot u=J\,\dot\theta=-r\,J\,J^\top G$. Write the gate as `(x @ u + lam > 0).to(x.dtype)`."),
+           r"Then $\dot u=J\,\dot\theta$, by the chain rule once more. Write the gate as `(x @ u + lam > 0).to(x.dtype)`."),
     praise=r"$\dot u=-r\,JJ^\top G$: one factor $r$ where the weights have $1/|w|$, and $JJ^\top$ where they have a projection.",
     solution=r"""
 ```python

@@ -223,7 +223,7 @@ def far_unit_figure() -> Explorable:
         alt="Left: forty inputs in the plane, the line of one unit with its nearest point to the origin, and the same line turned by 15 "
         "degrees. Right: the root mean square derivatives of the unit's answers with respect to r, lambda and theta, against lambda.",
         caption="*Left*: black, the boundary $u\\cdot x+\\lambda=0$, and its location $\\varphi$ as a dot; dashed, the boundary after a turn by 15°, with its "
-        "location as a ring. *Right*: the three derivatives at $r=1$. Where the line has passed all inputs to the left, all three are exactly 0. "
+        "location as a ring. *Right*: the three derivatives at $r=1$. For small $\\lambda$, left in this view, no input is active and all three are exactly 0. "
         "Drag in the right view.",
         readout="λ = {lam:.2f}, θ = {theta}°: active for {active:.0f} of 40 inputs. Derivatives: {dr:.3g} in r, {dlam:.3g} in λ, {dtheta:.3g} in θ. "
         "A turn of 15° moves the location by {swing:.2f}.",
@@ -356,7 +356,7 @@ def cost() -> dict:
 
 
 def cost_figure() -> Still:
-    """What a training step costs, against nn.Linear, at four batch sizes."""
+    """What a training step costs, against nn.Linear, at the batch sizes of the record."""
     import matplotlib.pyplot as plt
 
     p, found = PALETTE["light"], cost()
