@@ -97,6 +97,20 @@ def test_a_still_is_deterministic():
     assert repr(one).startswith("Figure wedge: The plane")
 
 
+def test_no_text_of_a_still_is_black_on_a_dark_page():
+    """A text without a colour is black in an SVG; one that is written outside the book's style would be."""
+    import matplotlib.pyplot as plt
+
+    fig, ax = plt.subplots()
+    ax.set_axis_off()
+    ax.text(0.5, 0.5, r"$\theta$ here")
+    ax.text(0.5, 0.2, "there", color=PALETTE["light"]["relu"])
+    svg = Still(fig, id="f", alt="", caption="")._repr_html_()
+    texts = re.findall(r"<text[^>]*>|<g style=[^>]*>", svg)
+    assert len(texts) == 2
+    assert all("fill: var(--c-" in t for t in texts), texts
+
+
 def test_prose_uses_the_colours_of_the_figures():
     css = (Path(figures.__file__).parent / "static" / "book.css").read_text()
     used = set(re.findall(r"--ntk-(\w+)", (Path(__file__).parents[1] / "chapters" / "notation.md").read_text()))

@@ -141,7 +141,11 @@ class Still:
     def __init__(self, figure, *, id: str, alt: str, caption: str):
         self.id, self.alt, self.caption = id, alt, caption
         import matplotlib.pyplot as plt
+        from matplotlib.text import Text
 
+        for text in figure.findobj(Text):  # written outside the book's style: black, and so unseen on a dark page
+            if text.get_color() == "black":
+                text.set_color(PALETTE["light"]["ink"])
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", transparent=True, bbox_inches="tight", metadata={"Date": None})
         plt.close(figure)
