@@ -117,6 +117,7 @@ BAD = {
     "link": '<a href="nowhere.html">nowhere</a>',
     "anchor": '<a href="#nothing">nothing</a>',
     "alt": "<img src='../_static/ntklib/favicon.svg'>",
+    "twice": '<p id="more">a</p><p id="more">b</p>',
     "ring": "<style>.no:focus-visible { outline: none !important }</style><button class='no'>a</button>",
     "button": "<button>does nothing without a script</button>",
 }
@@ -200,6 +201,7 @@ CHECKS = {
     "link": lambda look, name: pages.test_links_and_anchors_resolve(look.html, f"chapters/{name}"),
     "anchor": lambda look, name: pages.test_links_and_anchors_resolve(look.html, f"chapters/{name}"),
     "alt": lambda look, name: pages.test_images_have_alternative_text(look.html, f"chapters/{name}"),
+    "twice": lambda look, name: pages.test_an_id_stands_once(look.html, f"chapters/{name}"),
     "ring": lambda look, name: pages.test_the_focus_is_seen_at_every_stop_of_the_tab_key(look(name)),
     "button": lambda look, name: pages.assert_reads(look(name, java_script_enabled=False)),
 }

@@ -4,6 +4,7 @@ The pages come from _toc.yml, so a chapter is under test from the day it is list
 """
 import gzip
 import re
+from collections import Counter
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin
 
@@ -185,6 +186,12 @@ def test_scripts_styles_and_images_are_the_books_own(book, page_name):
 def test_images_have_alternative_text(book, page_name):
     images = re.findall(r"<img\b[^>]*>", html(book, page_name))
     assert not [i for i in images if not re.search(r'\balt="[^"]|\baria-hidden="true"', i)]
+
+
+def test_an_id_stands_once(book, page_name):
+    """A figure may not have the id that the theme gives to a heading: a link to it would find the heading."""
+    ids = Counter(re.findall(r'<[^>]*\sid="([^"]+)"', html(book, page_name)))
+    assert not [id for id, times in ids.items() if times > 1]
 
 
 def test_a_notebook_can_be_downloaded_and_says_how_to_run(book, page_name):

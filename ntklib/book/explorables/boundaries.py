@@ -14,6 +14,7 @@ from ntklib.sphere import from_angles
 
 f64 = torch.float64
 RAW = {"scale": None, "axis": None}  # encodings in pixels, made by `plane`
+DART = "M0,-0.25L-0.6,1.3L0,1L0.6,1.3Z"  # the head of an arrow that ends at the mark; an equilateral triangle would point three ways
 
 
 def _at(name: str) -> dict:
@@ -80,11 +81,12 @@ def bend_share_figure() -> Explorable:
     point = now.mark_circle(size=130, opacity=1, color=concept("relu")).encode(x=x, y=y)
     left = alt.layer(rule, curve, point).properties(height=280, title="the whole layer")
 
-    place = alt.X("x:Q", title="input x", scale=alt.Scale(domain=[-10, 10]), axis=alt.Axis(grid=False))
+    ticks = alt.Axis(grid=False, values=[-10, -5, 0, 5, 10])
+    place = alt.X("x:Q", title="input x", scale=alt.Scale(domain=[-10, 10]), axis=ticks)
     band = (
         alt.Chart(alt.NamedData("band"))
         .mark_rect(color=concept("faint"), opacity=0.55)
-        .encode(x=alt.X("low:Q", title="input x", scale=alt.Scale(domain=[-10, 10])), x2="high:Q")
+        .encode(x=alt.X("low:Q", title="input x", scale=alt.Scale(domain=[-10, 10]), axis=ticks), x2="high:Q")
     )
     dots = (
         alt.Chart(alt.NamedData("units"))
@@ -178,7 +180,7 @@ def one_unit_figure() -> Explorable:
         name={"x": "0.6 * datum.x - 0.3 * datum.uy", "y": "0.6 * datum.y + 0.3 * datum.ux"},
     )
     shaft = arrow.mark_rule(color=concept("sp"), strokeWidth=3.5, clip=True).encode(**_at("tail"), **_to("tip"))
-    head = arrow.mark_point(shape="triangle", filled=True, size=190, opacity=1, color=concept("sp"), clip=True).encode(
+    head = arrow.mark_point(shape=DART, filled=True, size=420, opacity=1, color=concept("sp"), clip=True).encode(
         **_at("tip"), angle=alt.Angle("turn:Q", scale=None)
     )
     name = arrow.mark_text(text="w", fontSize=17, fontStyle="italic", color=concept("sp"), clip=True).encode(**_at("name"))
@@ -190,7 +192,7 @@ def one_unit_figure() -> Explorable:
     left = alt.layer(dots, line, way, shaft, head, name, dot, phi).properties(height=330, title="the plane of inputs")
 
     x = alt.X("t:Q", title="position along u", scale=alt.Scale(domain=[-3, 3]))
-    y = alt.Y("z:Q", title="answer of the unit", scale=alt.Scale(domain=[0, 4]), axis=alt.Axis(values=[0, 1, 2, 3, 4]))
+    y = alt.Y("z:Q", title="answer of the unit", scale=alt.Scale(domain=[-0.2, 4], nice=False), axis=alt.Axis(values=[0, 1, 2, 3, 4]))
     hinge = alt.Chart(alt.NamedData("profile")).mark_line(color=concept("relu"), strokeWidth=3, clip=True).encode(x=x, y=y)
     bend = alt.Chart(alt.NamedData("bend")).mark_circle(size=170, color=concept("gmp"), opacity=1, clip=True).encode(x=x, y=y)
     right = alt.layer(hinge, bend).properties(height=330, title="along the direction of w")
@@ -202,7 +204,7 @@ def one_unit_figure() -> Explorable:
             Slider("length", [0.25, 0.5, 1, 2], 1, "length of w", "|w|", concept="sp"),
             Slider("bias", [round(-3 + 0.5 * k, 1) for k in range(13)], -1.5, "bias", "b", concept="gmp", format=".1f"),
         ],
-        id="one-unit",
+        id="unit-in-the-plane",
         title="One unit: a line, a side, and a point",
         alt="Left: the plane of inputs with the line where a unit switches. Dots on its active side grow with the "
         "answer. The weight arrow w starts at the origin and meets the line at a right angle at the point phi. Right: the answer along w, zero "
@@ -616,7 +618,7 @@ def second_layer_figure() -> Still:
 
 EXPLORABLES = {
     "predict-bends": bend_share_figure,
-    "one-unit": one_unit_figure,
+    "unit-in-the-plane": one_unit_figure,
     "layer-lines": layer_lines_figure,
     "fit-by-hand": fit_by_hand_figure,
     "draws-needed": draws_needed_figure,
