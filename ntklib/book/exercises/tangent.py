@@ -29,7 +29,7 @@ diagonal = Number(
                       r"$\sqrt{L+1}\,\lVert x\rVert$."),
         Wrong(15**0.5 * 3, "You have taken a root somewhere: $K(x,x)$ is the square of the gradient's length.", tolerance=0.05),
     ),
-    hints=(r"Put $z=x$ into the sum over layers: what is $\theta^{(l)}$, and what are the factors $1-\theta^{(k)}/\pi$?",
+    hints=(r"Put $z=x$ into the sum over layers: what is $\theta^{(\ell)}$, and what are the factors $1-\theta^{(k)}/\pi$?",
            r"Every one of the $L+1$ terms is $\lVert x\rVert^2$."),
     praise="Every layer keeps the length of the signal, forwards and backwards, so every layer adds the same.",
     solution=r"""
@@ -57,7 +57,7 @@ sizes = Choice(
         Option(r"The kernel $JJ^\top$, summed layer by layer from two small Gram matrices each.", True,
                rf"It is ${N2}\times{N2}$, and no gradient of a weight matrix is ever formed."),
         Option("The kernel of infinite width, since it has the same eigenvalues.", False,
-               "It is cheaper still, but it is the kernel of another network: at this width and depth the two differ by ten percent and more."),
+               "It is cheaper still, but it is the kernel of another network: at this width and depth an entry on its diagonal is off by ten percent, typically."),
     ),
     hints=(r"$JJ^\top$ and $J^\top J$ have the same non-zero eigenvalues. How large is each?",
            rf"Count the parameters: ${D2}\cdot{M2}+2\cdot{M2}^2+{M2}$."),
@@ -67,7 +67,7 @@ There are $p={P2}$ parameters and $n={N2}$ points.
 
 - $J^\top J$ is $p\times p$: {P2**2 * 8 / 1e12:.0f} TB in double precision.
 - $J$ is $n\times p$: {N2 * P2 * 8 / 1e9:.1f} GB.
-- $JJ^\top$ is $n\times n$: {N2**2 * 8 / 1e6:.0f} MB, and with $K=\sum_l(\alpha\cdot\alpha')(\delta\cdot\delta')$ nothing larger than
+- $JJ^\top$ is $n\times n$: {N2**2 * 8 / 1e6:.0f} MB, and with $K=\sum_\ell(\alpha\cdot\alpha')(\delta\cdot\delta')$ nothing larger than
   $n\times m$ is needed on the way (`ntklib.empirical_ntk` does that).
 
 The limit kernel is exact for infinite width only.""",

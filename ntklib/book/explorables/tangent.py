@@ -60,7 +60,6 @@ def width_needed(theta: float) -> dict:
         "needed": _reaches(theta),
         "now": {"m": [_reaches(theta)], "share": [0.95]},
         "paper": 1 / t**2,
-        "ours": 3 * math.pi / t,
     }
 
 
@@ -86,7 +85,7 @@ def width_needed_figure() -> Explorable:
         "square of the angle.",
         caption="Purple: the share of 1200 random networks with one hidden layer for which $\\phi>\\theta$. Faint: 95 %. Black: the width $1/\\theta^2$ that "
         "the theorem's condition suggests. Type a guess or drag the dashed line, then reveal.",
-        readout="Inputs {theta}° apart: 95 % of the networks separate from about {needed:.2g} units on; 1/θ² = {paper:.2g}, 3π/θ = {ours:.2g}.",
+        readout="Inputs {theta}° apart: 95 % of the networks separate from about {needed:.2g} units on; 1/θ² = {paper:.2g}.",
         presets={"Close pair": {"theta": 0.5}, "Far pair": {"theta": 10}},
         predict=Predict(
             "Two inputs are 1° apart. A theorem promises gradients that are farther apart than the inputs, $\\phi>\\theta$, if the width is of order "
@@ -269,7 +268,7 @@ def layer_terms_figure() -> Explorable:
     mean = alt.Chart(alt.NamedData("mean")).mark_rule(color=concept("ink"), strokeWidth=2, strokeDash=[6, 4]).encode(y="mean:Q")
     left = alt.layer(bars, mean).properties(height=300, title="one term a layer")
     names = {"tangent kernel": "gradient", "last term alone (NNGP)": "relu"}
-    x = alt.X("L:Q", title="depth L", scale=alt.Scale(domain=[0, DEEP]))
+    x = alt.X("L:Q", title="depth L", scale=alt.Scale(domain=[0, DEEP]), axis=alt.Axis(values=[0, 4, 8, 12, 16]))
     y = alt.Y("kappa:Q", title="κ of the two points", scale=alt.Scale(type="log", domain=[1, 20000], clamp=True), axis=alt.Axis(values=[1, 10, 100, 1000, 10000], format=",d"))
 
     def both(table):
