@@ -16,7 +16,7 @@ from ntklib.mlp import MLP
 
 CHAPTER = Chapter("pairs", "Two points", "conditioning/06_two_points")
 PAPER = Source("Liu, Bi, Hui and Liu 2025", "", "arXiv 2305.08813v2", "https://arxiv.org/abs/2305.08813v2")
-RESPONSE = Source("Liu, Hui and Liu 2023", "author response to the reviews, W3", "ICLR 2024, submission 4073")
+RESPONSE = Source("Reply to the reviewers of Liu et al.", "W3", "ICLR 2024 submission 4073")
 BOOK = Source("This book", "not in the papers")
 SEED = 6
 THRESHOLD = 66.781737                               # degrees, L = 1
@@ -89,7 +89,7 @@ def linear():
 
 @claim("pairs-relu-rate", of=CHAPTER, verdict="proved", source=RESPONSE, derivation="symbolic.gradient_deficit",
        statement=r"With the ReLU $\kappa\sim\frac{4\pi}{L\,\theta}$ as $\theta\to0$ at a fixed depth $L\ge1$.",
-       hypotheses=r"$m\to\infty$, unit inputs. The response says 'scales roughly as $1/z$', with $z$ the angle of the *inputs*; Proposition 4.1 "
+       hypotheses=r"$m\to\infty$, unit inputs. The reply says 'scales roughly as $1/z$', with $z$ the angle of the *inputs*; Proposition 4.1 "
                   r"of the paper, $\kappa=\Omega(1/\phi^2)$, speaks of the angle of the gradients, $\phi\sim\sqrt{L\theta/\pi}$. They agree.",
        measures=r"largest error of $\kappa L\theta/(4\pi)$ at $\theta=10^{-7}$", tolerance=1e-4)
 def relu_rate():

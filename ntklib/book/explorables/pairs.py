@@ -58,13 +58,15 @@ def pair_gain(theta: float) -> dict:
     return {"curve": _gains(10), "now": {"theta": [theta], "gain": [gain]}, "gain": gain}
 
 
-DEGREES = alt.Axis(values=[1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1, 10, 90], labelExpr="(datum.value < 0.001 ? format(datum.value, '.0e') : format(datum.value, '~g')) + '°'")
+POWERS = "'10' + ['⁻⁶', '⁻⁵', '⁻⁴', '⁻³', '⁻²', '⁻¹', '⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹', '¹⁰', '¹¹', '¹²', '¹³', '¹⁴', '¹⁵', '¹⁶'][round(log(datum.value) / LN10) + 6]"
+DEGREES = alt.Axis(values=[1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1, 10, 90], labelExpr=f"(datum.value < 0.001 ? {POWERS} : format(datum.value, '~g')) + '°'")
+BIG = f"datum.value < 1e4 ? format(datum.value, 'd') : {POWERS}"  # labels of a condition number's axis
 
 
 def pair_gain_figure() -> Explorable:
     """Guess the gain of a close pair."""
     x = alt.X("theta:Q", title="angle between the inputs θ", scale=alt.Scale(type="log", domain=[0.01, 90], nice=False), axis=DEGREES)
-    y = alt.Y("gain:Q", title="κ without ReLU / κ with it", scale=alt.Scale(type="log", domain=[0.1, 1e5]), axis=alt.Axis(values=[0.1, 1, 10, 100, 1000, 1e4, 1e5], format="~g"))
+    y = alt.Y("gain:Q", title="κ without ReLU / κ with it", scale=alt.Scale(type="log", domain=[0.1, 1e5]), axis=alt.Axis(values=[0.1, 1, 10, 100, 1000, 1e4, 1e5], format=",~g"))
     curve, now = alt.Chart(alt.NamedData("curve")), alt.Chart(alt.NamedData("now"))
     return Explorable(
         pair_gain,
@@ -141,9 +143,9 @@ def pair_ellipses_figure() -> Explorable:
         head = one.transform_calculate(turn=f"90 - ({angle}) * 180 / PI")
         far, off = f"({length} + 0.26)", 0.12 * side
         return [
-            at(rows(1), (f"0.94 * datum.k * {length} * cos({angle})", f"0.94 * datum.k * {length} * sin({angle})"), 2.2, "line", {"strokeWidth": 3, "color": concept(ink)}, order="k:Q"),
-            at(head, (f"0.94 * {length} * cos({angle})", f"0.94 * {length} * sin({angle})"), 2.2, "point", {"shape": "triangle", "filled": True, "size": 130, "opacity": 1, "color": concept(ink)}, angle=alt.Angle("turn:Q", scale=None)),
-            at(one, (f"{far} * cos({angle}) - {off} * sin({angle})", f"{far} * sin({angle}) + {off} * cos({angle})"), 2.2, "text", {"text": label, "fontSize": 16, "fontStyle": "italic", "color": concept(ink)}),
+            at(rows(1), (f"0.94 * datum.k * {length} * cos({angle})", f"0.94 * datum.k * {length} * sin({angle})"), 2.0, "line", {"strokeWidth": 3, "color": concept(ink)}, order="k:Q"),
+            at(head, (f"0.94 * {length} * cos({angle})", f"0.94 * {length} * sin({angle})"), 2.0, "point", {"shape": "triangle", "filled": True, "size": 130, "opacity": 1, "color": concept(ink)}, angle=alt.Angle("turn:Q", scale=None)),
+            at(one, (f"{far} * cos({angle}) - {off} * sin({angle})", f"{far} * sin({angle}) + {off} * cos({angle})"), 2.0, "text", {"text": label, "fontSize": 16, "fontStyle": "italic", "color": concept(ink)}),
         ]
 
     inputs = alt.layer(
@@ -195,9 +197,9 @@ def pair_ellipses_figure() -> Explorable:
         title="A pair, what a step can do to its answers, and how long it takes to train",
         alt="Three linked views. Inputs as two arrows, and the gradient at z as a third, further from x. Two ellipses in the plane of the two answers: without the ReLU "
         "a thin one, with it a rounder one. The slowest error against training steps, which falls faster with the ReLU.",
-        caption="*Left*: drag $z$; orange, the gradient at $z$, at the angle $\\phi_L$ from that at $x$. *Middle*: what a parameter step of length 1 can do to the two answers. "
-        "A thin ellipse means that they can hardly move apart, which is its short axis; $\\kappa$ is the square of the ratio of the axes. *Right*: the slowest error "
-        "of gradient descent with $\\eta=1/\\lambda_{\\max}$, which shrinks by $1-1/\\kappa$ in a step.",
+        caption="*Inputs and gradients*: drag $z$; orange, the gradient at $z$, at the angle $\\phi_L$ from that at $x$. *Reach of a step*: what a parameter step of length 1 can do to the two answers. "
+        "A thin ellipse means that they can hardly move apart, which is its short axis; $\\kappa$ is the square of the ratio of the axes. *Slowest error*, of two: what is left of it "
+        "by gradient descent with $\\eta=1/\\lambda_{\\max}$, which multiplies it by $1-1/\\kappa$ in a step.",
         readout="θ = {theta}°, φ = {phi:.1f}°: κ = {kappa_linear:.3g} without the ReLU and {kappa_relu:.3g} with it. After 50 steps {left_linear:.1%} and {left_relu:.1%} of the slowest error are left.",
         presets={
             "Close pair": {"theta": 5, "ratio": 1.0, "depth": 5},
@@ -245,7 +247,7 @@ def pair_rates_figure() -> Explorable:
     x = alt.X("theta:Q", title="angle between the inputs θ", scale=alt.Scale(type="log", domain=[1e-6, 90], nice=False), axis=DEGREES)
 
     def y(field):
-        return alt.Y(field, title="condition number κ", scale=alt.Scale(type="log", domain=[1, 1e17]), axis=alt.Axis(values=[1, 1e4, 1e8, 1e12, 1e16], format=".0e"))
+        return alt.Y(field, title="condition number κ", scale=alt.Scale(type="log", domain=[1, 1e17]), axis=alt.Axis(values=[1, 1e4, 1e8, 1e12, 1e16], labelExpr=BIG))
 
     curves, now = alt.Chart(alt.NamedData("curves")), alt.Chart(alt.NamedData("now"))
     dashed = {"strokeWidth": 2, "strokeDash": [5, 4], "color": concept("ink"), "clip": True}
@@ -349,7 +351,7 @@ def pair_window_figure() -> Explorable:
         now.mark_circle(size=100, opacity=1, color=concept("relu"), clip=True).encode(x=x, y=y("relu:Q")),
     ).properties(height=300, title="condition number at depth L")
 
-    L = alt.X("L:Q", title="depth L", scale=alt.Scale(type="log", domain=[1, 100], nice=False), axis=alt.Axis(values=[1, 2, 5, 10, 20, 50, 100], format="d"))
+    L = alt.X("L:Q", title="depth L", scale=alt.Scale(type="log", domain=[1, 100], nice=False), axis=alt.Axis(values=[1, 3, 10, 30, 100], format="d"))
 
     def edge(field):
         return alt.Y(field, scale=alt.Scale(domain=[0, 180], nice=False), **angle)
@@ -419,16 +421,9 @@ def _finite(width: int, depth: int) -> dict:
     t = _radians(SMALL)
     k = real_kappas(t, width, depth, COUNT, torch.Generator().manual_seed(0))
     low, middle, high = k.quantile(torch.tensor([0.1, 0.5, 0.9], dtype=torch.float64), dim=0).numpy()
-    linear = kappa(gradient_deficit(t, 0).numpy())
-    return {
-        "theta": SMALL,
-        "low": low,
-        "middle": middle,
-        "high": high,
-        "linear": linear,
-        "relu": kappa(gradient_deficit(t, depth).numpy()),
-        "share": (k.numpy() < linear / 3).mean(0),
-    }
+    linear, relu = (kappa(gradient_deficit(t, L).numpy()) for L in (0, depth))
+    half = np.sqrt(linear * relu)  # half of the way from one curve to the other, on a logarithmic axis
+    return {"theta": SMALL, "low": low, "middle": middle, "high": high, "linear": linear, "relu": relu, "share": (k.numpy() < half).mean(0)}
 
 
 @cache
@@ -441,7 +436,7 @@ def flip_chance(theta: float, width: int, depth: int) -> float:
 
 
 def pair_width(theta: float, width: int, depth: int) -> dict:
-    """Condition numbers of 200 real networks for each angle, and the share of networks that gain anything."""
+    """Condition numbers of 200 real networks for each angle, and the share of those that gain, half of what infinite width gains or more."""
     f, i = _finite(width, depth), SMALL.index(theta)
     chance = [flip_chance(t, width, depth) for t in SMALL]
     return {
@@ -462,7 +457,7 @@ def pair_width_figure() -> Explorable:
     x = alt.X("theta:Q", title="angle between the inputs θ", scale=alt.Scale(type="log", domain=[0.003, 30], nice=False), axis=alt.Axis(values=[0.01, 0.1, 1, 10], labelExpr="format(datum.value, '~g') + '°'"))
 
     def y(field):
-        return alt.Y(field, title="condition number κ", scale=alt.Scale(type="log", domain=[1, 1e10]), axis=alt.Axis(values=[1, 100, 1e4, 1e6, 1e8, 1e10], format=".0e"))
+        return alt.Y(field, title="condition number κ", scale=alt.Scale(type="log", domain=[1, 1e10]), axis=alt.Axis(values=[1, 100, 1e4, 1e6, 1e8, 1e10], labelExpr=BIG))
 
     curves, now, edge = (alt.Chart(alt.NamedData(n)) for n in ("curves", "now", "edge"))
     at_edge = edge.mark_rule(strokeWidth=2, strokeDash=[2, 3], color=concept("ink"))
@@ -473,7 +468,7 @@ def pair_width_figure() -> Explorable:
         curves.mark_line(strokeWidth=2.5, color=concept("relu")).encode(x=x, y=y("relu:Q")),
         curves.mark_line(strokeWidth=3, color=concept("measured")).encode(x=x, y=y("middle:Q")),
         now.mark_rule(strokeWidth=4, color=concept("ink")).encode(x=x, y=y("low:Q"), y2="high:Q"),
-    ).properties(height=310, title="condition number of real networks")
+    ).properties(height=310, title="κ of real networks")
     part = {"title": "share of networks", "scale": alt.Scale(domain=[0, 1.02], nice=False), "axis": alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format="%")}
     right = alt.layer(
         at_edge.encode(x=x),
@@ -490,11 +485,11 @@ def pair_width_figure() -> Explorable:
             Choice("depth", {1: "1 hidden layer", 3: "3 hidden layers"}, 1, "depth", "L"),
         ],
         id="pair-width",
-        title="A network of finite width returns to the linear law",
+        title="At small angles a network of finite width returns to the linear law",
         alt="Left: condition number against angle on logarithmic axes. The median of real networks follows the blue line of infinite width at large angles and jumps up to the "
-        "grey line of the linear network at small ones. Right: the share of networks that gain falls from 100 % to 0 across the same angle.",
-        caption="*Left*: purple, the median and the middle 80 % of 200 real ReLU networks; blue, infinite width; grey, without ReLU. *Right*: purple, the share of networks whose $\\kappa$ "
-        "is less than a third of the linear one; orange, the chance that at least one unit tells the two inputs apart. Dotted: $\\theta=\\pi/(mL)$, where one unit does on average. "
+        "grey line of the linear network at small ones. Right: the share of networks that gain falls to 0 as the angle shrinks past the same place.",
+        caption="*Left*: purple, the median and the middle 80 % of 200 real ReLU networks; blue, infinite width; grey, without ReLU. *Right*: purple, the share of networks that gain, "
+        "with $\\kappa$ nearer to blue than to grey; orange, the chance that at least one unit tells the two inputs apart. Dotted: $\\theta=\\pi/(mL)$, where one unit does on average. "
         "The table was drawn with one fixed seed on the CPU.",
         readout="θ = {theta}°, {width} units: {flips:.2g} units tell the inputs apart on average. Median κ = {middle:.3g} (infinite width {relu:.3g}, linear {linear:.3g}); {share:.0%} of the networks gain.",
         presets={"Narrow": {"width": 16, "theta": 1}, "Wide": {"width": 256, "theta": 1}, "Deep": {"depth": 3}},
