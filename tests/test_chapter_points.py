@@ -37,6 +37,7 @@ SABOTAGE = {
     "points-not-strict": [(claimed, "LONG", 1.0)],
     "points-strict-when": [(kernels, "ntk_gram", lambda X, *, depth, trained: X @ X.T)],
     "points-all-layers": [FIRST],
+    "points-effective": [(claimed, "kappa_of", lambda K: KAPPA_OF(K[:3, :3]))],
     "points-equicorrelated": [FIRST],
     "points-limit": [(claimed, "kappa_of", lambda K: KAPPA_OF(K) + 1 / 3)],
     "points-opposites": [(kernels, "ntk_gram", lambda X, Y=None, *, depth: GRAM(X, Y, depth=2))],
@@ -134,7 +135,16 @@ def test_the_steps_hold():
 
 
 # ---- numbers of the prose that no claim checks -------------------------------------------------------------------
+def test_a_close_pair_stays_near_its_floor_and_a_cluster_does_not():
+    default, cluster = (points.circle_points(*at, depth=1)["curve"] for at in ((10, 22, 80, 138, 205, 283), (0, 12, 23, 36, 47, 60)))
+    assert 1.3 < (default["kappa"] / default["floor"]).min() < (default["kappa"] / default["floor"]).max() < 2.1
+    assert (cluster["kappa"] / cluster["floor"]).min() > 3
+
+
 def test_numbers_of_the_prose():
+    for angle in (66.7, 66.9):
+        t = torch.tensor(angle, dtype=f64).deg2rad()
+        assert (gradient_angle(t, 1) > t).item() == (angle < 66.78)
     hexagon = circle(0, 60, 120, 180, 240, 300)
     assert ntk_condition_number(hexagon, depth=1).kappa == np.inf
     assert ntk_condition_number(hexagon, depth=2).kappa == pytest.approx(10.1, abs=0.05)

@@ -120,7 +120,7 @@ first = Multiple(
                "Twelve orthonormal inputs refute it: the terms of the later layers have other diagonals than $G$, and "
                "larger entries beside them."),
     ),
-    hints=(r"Write the kernel as $G\circ C$, where $C_{ij}=\prod_l(1-\theta_{ij}^{(l)}/\pi)$. What is on the diagonal of $C$?",
+    hints=(r"Write the kernel as $G\circ C$, where $C_{ij}=\prod_\ell(1-\theta_{ij}^{(\ell)}/\pi)$. What is on the diagonal of $C$?",
            r"For a strict statement and for lengths, take orthogonal inputs: then $G\circ C=G$ whatever $C$ is."),
     praise="A Hadamard product with ones on the diagonal squeezes a spectrum; it need not move the ends.",
     solution=r"""
@@ -198,7 +198,7 @@ def _first_trials(generator):
 build = Function(
     id="points.ex5", difficulty=3, title="The kernel of the first layer",
     question=r"Write the tangent kernel of a wide ReLU network of which only the first layer is trained, "
-             r"$K_{ij}=x_i\cdot x_j\prod_{l=0}^{L-1}\bigl(1-\theta_{ij}^{(l)}/\pi\bigr)$, for the rows of `X`, $(n,d)$, and "
+             r"$K_{ij}=x_i\cdot x_j\prod_{\ell=0}^{L-1}\bigl(1-\theta_{ij}^{(\ell)}/\pi\bigr)$, for the rows of `X`, $(n,d)$, and "
              r"a number `depth` $=L\ge1$ of hidden layers. `angle_between(X[:, None], X[None])` gives the angles of the "
              "inputs, `angle_map(theta)` takes angles through a layer; leave `ntk_gram` aside.",
     signature="first_layer_kernel(X, depth)", truth=_first_layer, trials=_first_trials, atol=1e-9,
@@ -208,7 +208,7 @@ build = Function(
                 "That is the network with one hidden layer, whatever `depth` is: multiply one factor a layer, and take the "
                 "angles through the layer before the next."),
         Mistake(gives(lambda X, depth: (X @ X.T) * (1 - _angles(X) / pi) ** depth),
-                r"You used the *input* angle in every factor. The units of layer $l+1$ see the embeddings, at $\theta^{(l)}$."),
+                r"You used the *input* angle in every factor. The units of layer $\ell+1$ see the embeddings, at $\theta^{(\ell)}$."),
         Mistake(gives(lambda X, depth: (X @ X.T) * _product(X, 1, depth + 1)),
                 r"Your product starts at $\theta^{(1)}$: the first factor belongs to the inputs themselves, $\theta^{(0)}$."),
         Mistake(gives(lambda X, depth: _angles(X).cos() * _product(X, 0, depth)),
@@ -221,7 +221,7 @@ build = Function(
     praise="One matrix a layer, multiplied entry by entry: all of the paper's Theorem 4.2 is in this loop.",
     solution=r"""
 Each hidden layer multiplies the backward signal of a pair by the share of units that are active for both,
-$1-\theta^{(l)}/\pi$ after normalisation, where $\theta^{(l)}$ is the angle at which the pair enters that layer.
+$1-\theta^{(\ell)}/\pi$ after normalisation, where $\theta^{(\ell)}$ is the angle at which the pair enters that layer.
 
 ```python
 from ntklib import angle_between, angle_map

@@ -429,7 +429,7 @@ def sphere_points_figure() -> Explorable:
         _place("arcs").mark_line(color=concept("ink"), strokeWidth=2, strokeDash=[2, 3]).encode(**_at("at"), detail="pair:N", order="order:Q"),
         _place("points").mark_circle(size=330, opacity=1, color=concept("ink")).encode(**_at("at")),
         _place("points", "datum.name_x", "datum.name_y").mark_text(fontSize=16, color=concept("ink")).encode(**_at("at"), text="name:N"),
-        _place("labels").mark_text(fontSize=13, color=concept("ink")).encode(**_at("at"), text=alt.Text("degrees:Q", format=".0f")),
+        _place("labels").transform_calculate(text="format(datum.degrees, '.0f') + '°'").mark_text(fontSize=13, color=concept("ink")).encode(**_at("at"), text="text:N"),
     ).properties(height=330, title="the data: drag a point")
     controls = [
         Slider(f"{kind}{k}", list(range(-90, 91)), v, f"{NAMES[k - 1]} {word}", "", "°")
@@ -444,7 +444,7 @@ def sphere_points_figure() -> Explorable:
         title="Three points on a sphere: can you place them so that ReLU makes it worse?",
         alt="Left: three points on the near half of a globe, with the angle between each two. Right: condition numbers against the depth, of the linear "
         "network and of ReLU networks with all layers or the first one trained.",
-        caption="*Left*: drag a point, or use its two sliders; the numbers are the angles between the points, in degrees. *Right*: κ of the "
+        caption="*Left*: drag a point, or use its two sliders; the numbers are the angles between the points. *Right*: κ of the "
         "linear network and of the ReLU network, by depth. With a close pair ReLU wins, and deeper is better. "
         "Find three points for which the solid curve runs *above* the grey line. A κ above $10^9$ is written as ∞.",
         readout="At depth {depth}: {says}. κ = {linear:.3g} without ReLU; with it κ = {all:.3g}, or {first:.3g} with the first layer trained alone.",
