@@ -221,7 +221,8 @@ def pieces():
                   "optimization is no longer applicable”.",
            shows=r"Read as a parametrisation by the location $\phi$, gradients exist wherever $\phi\ne0$. What goes wrong is "
                  r"their size: the direction turns at a rate $1/|\phi|$, so that near the origin, where biases start, a small step jumps. "
-                 "The answer does not say which representation was tried; for another one the statement may hold.",
+                 "The answer says of the representation that was tried only that it was “in the hyperspherical coordinate”; for another one "
+                 "than the location the statement may hold.",
            remains=r"The difficulty, and the remark that a search by sampling suffers from the dimension. In polar form the location is "
                    "what the paper's own parametrisation trains."),
        measures="relative error of the largest turn", tolerance=1e-6)
