@@ -88,7 +88,7 @@ def crossings(value, count: int, n: int) -> Tensor:
        statement=r"A step $\varepsilon$ in the weights turns the boundary by at most $\arcsin\frac{|\varepsilon|}{|w|}$ if "
                  r"$|\varepsilon|<|w|$, and the step at a right angle to $w+\varepsilon$ turns it by just that. If $|\varepsilon|>|w|$, every "
                  r"turn up to $\pi$ is possible.",
-       seed=SEED, measures="relative error of the largest turn that a search finds", tolerance=1e-6)
+       hypotheses="at least two inputs; their number does not enter.", seed=SEED, measures="relative error of the largest turn that a search finds", tolerance=1e-6)
 def exact_bound():
     """All directions of a step in the plane, on a grid of a million; then 200 000 random steps in R^5 stay below."""
     t = torch.linspace(0, 2 * pi, 1_000_001, dtype=f64)
@@ -276,8 +276,8 @@ def larger_scale():
 
 @claim("jumps-larger-variance", of=CHAPTER, verdict="open", source=REBUTTAL.at("on larger initial variance"),
        derivation="boundaries.rotation_bound",
-       statement=r"“Could this instability also be solved by initializing the weights to have larger variance?” “Unfortunately, no”: the final "
-                 r"performance would be very poor. On this chapter's regression weights times 3 divide the largest turn by 2.5 or more. With "
+       statement=r"“Could this instability issue also be solved by initializing the weights in SP to have larger variance relative to the learning rate?” "
+                 r"“Unfortunately, no”: the final performance would be very poor. On this chapter's regression weights times 3 divide the largest turn by 2.5 or more. With "
                  r"compensated output weights that costs less than a fifth in error; 10 times, not compensated, more than doubles the error.",
        hypotheses="one task, 24 units, 300 steps of Adam, medians of 6 runs: too little to decide the general statement.",
        measures="error after training at 3 times the scale, over that at 1", tolerance=1.2)

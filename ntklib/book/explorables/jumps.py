@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from ntklib.book.explorable import Choice, Drag, Explorable, Predict, Slider
+from ntklib.book.explorables.boundaries import DART
 from ntklib.book.figures import concept, plane, series
 from ntklib.boundaries import layer_norm_cone
 
@@ -174,7 +175,7 @@ def worst_step_figure() -> Explorable:
     colour = series({"before": "linear", "after": "sp"}, "what:N")
     arrows = plane(alt.Chart(alt.NamedData("arrows")), reach, zero=zero, at={"x": "datum.x", "y": "datum.y"})
     shafts = arrows.mark_rule(strokeWidth=3.5).encode(**_at("zero"), **_to("at"), color=colour)
-    heads = arrows.mark_point(shape="triangle", filled=True, size=170, opacity=1).encode(
+    heads = arrows.mark_point(shape=DART, filled=True, size=420, opacity=1).encode(
         **_at("at"), color=colour, angle=alt.Angle("turn:Q", scale=None)
     )
     step = plane(alt.Chart(alt.NamedData("step")), reach, tip={"x": "0", "y": "0"}, at={"x": "datum.x", "y": "datum.y"},
@@ -314,7 +315,7 @@ def four_ways_figure() -> Explorable:
         alt="Left: the boundary of a unit before and after the same small step in four parametrizations. Middle: the turn of the boundary, and right: the "
         "change of its offset, against the size of the step, on logarithmic axes.",
         caption="The same unit of the plane, written in standard form, with weight or batch normalisation, and in geometric form. The number $\\delta$ is "
-        "added to *each* parameter. *The boundary*: before (dotted) and after. *Turn* and *change of $\\lambda$*, by $\\delta$. "
+        "added to *each* parameter. *The boundary*: before (fine dots) and after. *Turn* and *change of $\\lambda$*, by $\\delta$. "
         "The first three turn alike: their curves lie on each other.",
         readout="|w| = {length}, δ = {delta}: the first three turn by {turn_sp:.3g}°, GmP by {turn_gmp:.3g}°. λ changes by {sp:.2g} (standard), {wn:.2g} (weight norm), "
         "{bn:.2g} (batch norm), {gmp:.2g} (GmP).",
