@@ -1,4 +1,4 @@
-"""Claims of chapter 1, the arc-cosine angle map.
+"""Claims of the chapter on the arc-cosine angle map.
 
 The checks reach the library through its modules (`angles.angle_map`) and compare it with quadrature, 50-digit
 arithmetic or a random layer: never with the formula that they are about.

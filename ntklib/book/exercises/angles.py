@@ -1,4 +1,4 @@
-"""Exercises of chapter 1, the arc-cosine angle map.
+"""Exercises of the chapter on the arc-cosine angle map.
 
 Every right answer, and every number in a text, is computed here from ntklib.
 """
@@ -40,7 +40,7 @@ right_angle = Number(
               r"divide by $\mathbb{E}[\sigma(u)^2]=1/2$."),
         Wrong(degrees(acos(1 / 4)),
               r"That is $\arccos(1/4)$, the limit of another angle, between *gradients*, in a very deep "
-              "network (chapter 3). Here it is one layer, and the angle between its outputs."),
+              "network (*The gradient angle*). Here it is one layer, and the angle between its outputs."),
         Wrong(45, "Half of the units are silent for each input, but that does not halve the angle: put "
                   "$z=\\pi/2$ into the formula of $g$."),
     ),
@@ -81,7 +81,7 @@ moved_most = Choice(
         rf"| ${a}^\circ$ | ${degrees(_g(radians(a))):.2f}^\circ$ | {SHARE[a]:.2f} % |" for a in PAIRS) + """
 
 The share grows with the angle all the way. That ReLU "separates similar inputs" is therefore *not* a
-statement about this angle, which only shrinks: it is about the angle between gradients (chapter 3).""",
+statement about this angle, which only shrinks: it is about the angle between gradients (*The gradient angle*).""",
 )
 
 # ---- 3 -----------------------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ $z={THREE:.5f}$, so $z^2/(3\pi)={radians(LEADING):.6f}$ radians $={LEADING:.5f}^
 ${LOSS:.5f}^\circ$.
 
 The *share* lost, $z/(3\pi)$, goes to zero with $z$: for similar inputs one layer is almost the identity. What
-makes depth matter is that the loss never stops, and chapter 2 adds it up.""",
+makes depth matter is that the loss never stops, and the chapter on depth adds it up.""",
 )
 
 # ---- 4 -----------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ statements = Multiple(
     ),
     hints=(r"Three of them are settled by $\cos g$ alone: look at its derivative, and at $\cos g(z)-\cos z$.",
            r"For the others look at the ends: $z=\pi$, and $z\to 0$ in the series $g(z)=z-z^2/(3\pi)-\dots$"),
-    praise="Increasing, below the identity, one fixed point: this is all that chapter 2 needs to go deep.",
+    praise="Increasing, below the identity, one fixed point: with these the next chapter goes deep.",
     solution=r"""
 - **Increasing**: $\frac{d}{dz}\cos g=-\frac{(\pi-z)\sin z}{\pi}<0$ on $(0,\pi)$. True.
 - **Every angle shrinks**: $\cos g(z)-\cos z$ is $\frac{\sin z-z\cos z}{\pi}$, positive for $0<z\le\pi$. True.
@@ -186,7 +186,7 @@ leaky = Function(
     id="angles.ex5", difficulty=2, title="The leaky ReLU, and the absolute value",
     question=r"Write the angle map of the leaky ReLU $\sigma_a(t)=\max(t,0)+a\,\min(t,0)$ for a tensor of "
              r"angles `theta` in $[0,\pi]$ and a number `slope` $=a$. With $a=0$ it must be $g$, with $a=1$ "
-             "the identity, and $a=-1$ is the absolute value. You may call `ntklib.angles.angle_map(theta)`, "
+             "the identity, and $a=-1$ is the absolute value. You may call `ntklib.angle_map(theta)`, "
              "which is $g$.",
     signature="leaky_map(theta, slope)", truth=angle_map, trials=_leaky_trials,
     atol=1e-7,                          # an arccosine has no more digits near 0, and may be used here
@@ -271,7 +271,7 @@ stable = Function(
     id="angles.ex6", difficulty=3, title="An angle that keeps its digits",
     question="Write a function that gives the angles between the rows of two $(n, d)$ tensors, and that is "
              r"right to six digits also for rows that are $10^{-8}$ apart, or opposite. Rows are not zero, "
-             "and not of length 1. (`ntklib.angles.angle_between` does it, so leave that one aside.)",
+             "and not of length 1. (`ntklib.angle_between` does it, so leave that one aside.)",
     signature="angle(x, y)", truth=angle_between, trials=_stable_trials,
     when_nan="Rounding can push a cosine above 1, where arccos is not defined (and arcsin neither). Clamping "
              "hides the NaN, but a cosine near 1 no longer has the digits of a small angle.",

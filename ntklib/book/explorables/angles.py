@@ -1,4 +1,4 @@
-"""Chapter 1: what one random ReLU layer does to the angle between two inputs."""
+"""The angle map: what one random ReLU layer does to the angle between two inputs."""
 
 import math
 from functools import cache
@@ -397,7 +397,7 @@ def expansion_figure() -> Explorable:
         title="The first terms carry the small angles",
         alt="The curve g and its Taylor polynomial of the chosen order, which leave each other as the angle grows.",
         caption="Blue: $g$. Dashed orange: its Taylor polynomial at 0. Order 1 is the identity, *nothing happens*; order 2, "
-        "$z - z^2/(3\\pi)$, already holds to half a degree up to 60°.",
+        "$z - z^2/(3\\pi)$, already holds to half a degree up to 50°.",
         readout="Order {order} at {theta}°: {value:.4g}° instead of {exact:.4g}° (error {error:.2g}°).",
         presets={"Identity": {"order": 1}, "Two terms": {"order": 2}, "Too far": {"order": 5, "theta": 180}},
         drag=(Drag(0, "theta", "x"),),
