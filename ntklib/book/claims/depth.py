@@ -171,8 +171,8 @@ def order():
 
 @claim("depth-contrast", of=CHAPTER, verdict="proved", source=BOOK, derivation="symbolic.depth.reciprocal_series",
        statement=r"The ratio of the angles of any two pairs tends to $1$, and differs from it by $O(1/L)$: deep embeddings of $n$ "
-                 "inputs are nearly a regular simplex, whatever the inputs were.",
-       hypotheses="no two of the inputs are parallel.",
+                 "unit inputs are nearly a regular simplex, whatever the inputs were.",
+       hypotheses="no two of the inputs have the same direction.",
        measures=r"largest $L\,|\text{ratio}-1|$ from $10^\circ$ to $180^\circ$, over its limit, less 1", tolerance=0.02)
 def contrast():
     """The constants C = 1/theta^(L) - L/(3 pi) - ln L/(2 pi) of both starts at 40 000 layers predict the ratio at 2000."""

@@ -59,7 +59,7 @@ RATIO = _after(FAR, DEEP) / _after(NEAR, DEEP)
 _WHY = {
     50: "That is the ratio before the first layer. The wide pair loses much of its angle in the first few layers, the close one "
         "hardly anything.",
-    7: r"That is about $\sqrt{50}$: as if the logarithms shrank alike. Look at where both lines run in the figure of the law.",
+    7: r"That is about $\sqrt{50}$, and much of the ratio is still there. Look at where both lines run in the figure of the law.",
     1.25: rf"Here is what is left: ${_after(FAR, DEEP):.3f}^\circ$ and ${_after(NEAR, DEEP):.3f}^\circ$.",
     1: "Only in the limit. The order of two pairs is kept at every depth, so the ratio stays above 1.",
 }
