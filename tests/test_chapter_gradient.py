@@ -197,6 +197,12 @@ def test_the_table_of_the_fact_sheet():
         assert show.phi((theta,), (1, 2, 3, 5, 10))[:, 0] == pytest.approx(row, abs=6e-4)
 
 
+def test_the_closest_pair_is_separated_by_the_largest_factor():
+    theta = np.radians(np.arange(0.5, 180, 0.5))
+    factor = claims.angles_by_depth(theta, 10) / theta
+    assert (np.diff(factor[1:], axis=1) < 0).all()
+
+
 # ---- the derivations ---------------------------------------------------------------------------------------------
 Z, S, A, L = sp.Symbol("z"), sp.Symbol("s", positive=True), sp.Symbol("a"), sp.Symbol("L")
 

@@ -117,7 +117,7 @@ statements = Multiple(
                all(abs(_phi(t, DEEP) - degrees(acos(1 / 4))) < 2 for t in (10, 90, 180)),
                r"$\cos\phi\to\frac14$, whatever the angle between the inputs."),
         Option("That limit is another one for leaky ReLU.", abs(_phi(90, DEEP, 0.1) - _phi(90, DEEP)) > 0.5,
-               r"$\beta$ changes how fast, not where to: the mean of $x^3$ is $\frac14$ for every slope but 1."),
+               r"$\beta$ changes how fast, not where to: the mean of $p^3$ over $0\le p\le1$ is $\frac14$ for every slope but 1."),
         Option("Similar inputs are separated because their embeddings are.",
                _phi(1, 10) < degrees(embedding_angle(torch.tensor(radians(1), dtype=torch.float64), 10)),
                "Embeddings come closer with every layer. It is the backward factors, the units that only one of the inputs uses."),
