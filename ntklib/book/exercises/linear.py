@@ -187,7 +187,7 @@ def _raw(W, v, X):
 kernel = Function(
     id="linear.ex5", difficulty=3, title="The kernel of one network",
     question=r"A linear network has square weights: `W` of shape $(L,m,m)$ holds $W^{(1)},\dots,W^{(L)}$, `v` of shape $(m)$ is the output "
-             r"layer, and $f(x)=v\cdot W^{(L)}\cdots W^{(1)}x\,/\,m^{L/2}$. Write its tangent kernel on the rows of `X`, a tensor $(n,n)$, "
+             r"layer, and $f(x)=v\cdot W^{(L)}\cdots W^{(1)}x\,/\,m^{L/2}$. Write its tangent kernel on the rows of `X`, a tensor of shape $(n,m)$, "
              "without forming a gradient. Take the sum over all $L+1$ layers.",
     signature="kernel(W, v, X)", truth=network_kernel, trials=_kernel_trials, rtol=1e-8,
     mistakes=(

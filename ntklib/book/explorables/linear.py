@@ -149,7 +149,7 @@ def gradient_plane_figure() -> Explorable:
         at(rows(64), (f"cos{turn}", f"sin{turn}"), line(2.5, "linear"), order="k:Q"),
     ]
     arrows = [
-        *arrow(image(*x), "gradient", 4, "∇f(x)", 0.42, 0),
+        *arrow(image(*x), "gradient", 4, "∇f(x)", 0.5, 0),
         *arrow(image(*z), "gradient", 4, "∇f(z)", 0.36, 0),
         *arrow(x, "ink", 2.5, "x", -0.42, -0.2),
         *arrow(z, "ink", 2.5, "z", -0.42, 0.2),
