@@ -198,8 +198,8 @@ def pair_ellipses_figure() -> Explorable:
         alt="Three linked views. Inputs as two arrows, and the gradient at z as a third, further from x. Two ellipses in the plane of the two answers: without the ReLU "
         "a thin one, with it a rounder one. The slowest error against training steps, which falls faster with the ReLU.",
         caption="*Inputs and gradients*: drag $z$; orange, the gradient at $z$, at the angle $\\phi_L$ from that at $x$. *Reach of a step*: what a parameter step of length 1 can do to the two answers. "
-        "A thin ellipse means that they can hardly move apart, which is its short axis; $\\kappa$ is the square of the ratio of the axes. *Slowest error*, of two: what is left of it "
-        "by gradient descent with $\\eta=1/\\lambda_{\\max}$, which multiplies it by $1-1/\\kappa$ in a step.",
+        "A thin ellipse means that they can hardly move apart, which is its short axis; $\\kappa$ is the square of the ratio of the axes. *Slowest error*: what gradient descent with "
+        "$\\eta=1/\\lambda_{\\max}$ leaves of it; each step multiplies it by $1-1/\\kappa$.",
         readout="θ = {theta}°, φ = {phi:.1f}°: κ = {kappa_linear:.3g} without the ReLU and {kappa_relu:.3g} with it. After 50 steps {left_linear:.1%} and {left_relu:.1%} of the slowest error are left.",
         presets={
             "Close pair": {"theta": 5, "ratio": 1.0, "depth": 5},
