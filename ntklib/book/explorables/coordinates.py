@@ -80,7 +80,7 @@ def flat_share_figure() -> Explorable:
         scale=alt.Scale(domain=[0, 100]),
         axis=alt.Axis(labelExpr="datum.value + ' %'", values=[0, 25, 50, 75, 100]),
     )
-    colour = series(names, "name:N", columns=3)
+    colour = series(names, "name:N", columns=2)
 
     def line(name, column, **mark):
         return (
@@ -123,7 +123,7 @@ def flat_share_figure() -> Explorable:
         flat_share,
         [left, right],
         [
-            Choice("law", {"flat": "every angle uniform", "uniform": "uniform on the sphere"}, "flat", "how it is drawn"),
+            Choice("law", {"flat": "angles uniform", "uniform": "direction uniform"}, "flat", "law"),
             Slider("draw", [1, 2, 3, 4], 1, "random draw", concept="measured"),
             Slider("first", FIRST, 5, "weights counted"),
         ],
@@ -364,7 +364,7 @@ def angle_laws(behind: int) -> dict:
 def angle_laws_figure() -> Explorable:
     """Most angles of a uniform direction are near 90 degrees."""
     m = alt.X(
-        "behind:Q", title="coordinates behind the angle, m = n − i",
+        "behind:Q", title="coordinates behind it, m",
         scale=alt.Scale(type="log", domain=[2, 1000]), axis=alt.Axis(values=[2, 5, 10, 20, 50, 100, 200, 500, 1000], format="d"),
     )
     degrees = {"scale": alt.Scale(domain=[0, 180]), "axis": alt.Axis(values=[0, 45, 90, 135, 180], labelExpr="datum.value + '°'")}
@@ -374,19 +374,19 @@ def angle_laws_figure() -> Explorable:
     left = alt.layer(band, now).properties(height=290, title="every angle")
 
     x = alt.X("theta:Q", title="angle θ", **degrees)
-    names = {"uniform on the sphere": "gmp", "every angle uniform": "ink", "2000 draws": "measured"}
-    colour = series(names, "what:N", columns=2)
+    names = {"uniform direction": "gmp", "uniform angle": "ink", "2000 draws": "measured"}
+    colour = series(names, "what:N", columns=1)
     y = alt.Y("value:Q", title="density (per degree)", scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=4))
     law = alt.Chart(alt.NamedData("law"))
-    curve = law.transform_calculate(what="'uniform on the sphere'", value="datum.exact").mark_line(strokeWidth=3).encode(x=x, y=y, color=colour)
-    flat = law.transform_calculate(what="'every angle uniform'", value="datum.flat").mark_line(strokeWidth=2.5, strokeDash=[6, 4]).encode(x=x, y=y, color=colour)
+    curve = law.transform_calculate(what="'uniform direction'", value="datum.exact").mark_line(strokeWidth=3).encode(x=x, y=y, color=colour)
+    flat = law.transform_calculate(what="'uniform angle'", value="datum.flat").mark_line(strokeWidth=2.5, strokeDash=[6, 4]).encode(x=x, y=y, color=colour)
     bars = (
         alt.Chart(alt.NamedData("bars"))
         .transform_calculate(what="'2000 draws'")
         .mark_rect(opacity=0.4)
         .encode(x=alt.X("low:Q", title="angle θ", **degrees), x2="high:Q", y=alt.Y("height:Q", title="density (per degree)"), y2=alt.datum(0), color=colour)
     )
-    right = alt.layer(bars, flat, curve).properties(height=290, title="the angle with m coordinates behind it")
+    right = alt.layer(bars, flat, curve).properties(height=290, title="its density, for this m")
     return Explorable(
         angle_laws,
         [left, right],
@@ -566,7 +566,7 @@ def glorot_directions_figure() -> Explorable:
         glorot_directions,
         [left, middle, third],
         [
-            Choice("law", {"code": "as the released code starts", "glorot": "the weights themselves", "uniform": "uniform directions"}, "code", "directions", concept="sp"),
+            Choice("law", {"code": "released code", "glorot": "the weights", "uniform": "uniform"}, "code", "directions", concept="sp"),
             Slider("theta", DIRECTIONS, 45, "direction", "θ", "°", concept="measured"),
         ],
         id="glorot-directions",

@@ -56,7 +56,7 @@ def one_angle(place: int, law: str) -> dict:
 def one_angle_figure() -> Explorable:
     """Guess how much the middle one of 783 angles turns a unit."""
     x = alt.X("j:Q", title="number j of the angle", scale=alt.Scale(domain=[0, N]), axis=alt.Axis(values=[1, 196, 392, 588, 783]))
-    y = alt.Y("rms:Q", title="turn of the direction (degrees)", scale=alt.Scale(domain=[0, 1.05]), axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1]))
+    y = alt.Y("rms:Q", title="turn of the direction (degrees)", scale=alt.Scale(domain=[0, 1.05]), axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format=".2f"))
     drawn = alt.Chart(alt.NamedData("drawn")).mark_line(color=concept("measured"), strokeWidth=1, opacity=0.7).encode(
         x=x, y=alt.Y("one:Q", title="turn of the direction (degrees)"), detail="unit:N"
     )
@@ -69,7 +69,7 @@ def one_angle_figure() -> Explorable:
         alt.layer(rule, drawn, curve, point).properties(height=300),
         [
             Slider("place", PLACES, 392, "angle", "j", concept="gmp"),
-            Choice("law", {"direction": "its direction is uniform", "angles": "each angle is uniform"}, "direction", "random unit"),
+            Choice("law", {"direction": "uniform direction", "angles": "uniform angles"}, "direction", "unit"),
         ],
         id="predict-middle-angle",
         title="Predict first: one angle of 783 moves by one degree",
@@ -395,10 +395,10 @@ def weights_figure() -> Explorable:
         .mark_rect(fillOpacity=0, stroke=concept("faint"), strokeWidth=1)
         .encode(x=x, x2="right:Q", y=y, y2="bottom:Q")
     )
-    left = alt.layer(image, edge, ring).properties(height=310, title="the image, shaded by the move of each weight")
+    left = alt.layer(image, edge, ring).properties(height=310, title="the move of each weight")
 
     xi = alt.X("i:Q", title="place i of the input in the order", scale=alt.Scale(domain=[0, 257], nice=False), axis=alt.Axis(values=[1, 64, 128, 192, 256], grid=False))
-    up = {"scale": alt.Scale(domain=[0, 1.15], nice=False), "axis": alt.Axis(values=[0, 0.25, 0.5, 0.75, 1])}
+    up = {"scale": alt.Scale(domain=[0, 1.15], nice=False), "axis": alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], format=".2f")}
     curve = alt.Chart(alt.NamedData("curve"))
     lines = (
         curve.transform_calculate(**{"plain weights": "datum.plain", "angles": "datum.mean"})
@@ -415,7 +415,7 @@ def weights_figure() -> Explorable:
         weights,
         [left, right],
         [
-            Choice("order", ORDERS, "rows", "the inputs are numbered"),
+            Choice("order", ORDERS, "rows", "inputs"),
             Choice("source", {"mean": "average over units", "one": "one random unit"}, "mean", "unit", concept="measured"),
             Slider("place", list(range(1, PIXELS + 1, 5)), 206, "place of one input", "i"),
         ],

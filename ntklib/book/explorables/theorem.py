@@ -314,7 +314,7 @@ def two_orders(place: str, size: float) -> dict:
 
 def two_orders_figure() -> Explorable:
     """The printed equality is off by a square of the step, the integral by a cube."""
-    colour = series({"metric norm": "metric", "length of the curve": "gmp"}, columns=2)
+    colour = series({"metric norm": "metric", "curve length": "gmp"}, columns=2)
     x = alt.X("size:Q", title="size ‖ε‖ of the step", scale=alt.Scale(type="log", base=2, domain=[0.125, 128]), axis=alt.Axis(values=[0.125, 0.5, 2, 8, 32, 128], labelExpr="datum.value + '°'"))
     y = alt.Y(
         "error:Q",
@@ -326,8 +326,8 @@ def two_orders_figure() -> Explorable:
     def both(table):
         return (
             alt.Chart(alt.NamedData(table))
-            .transform_calculate(**{"metric norm": "datum.metric", "length of the curve": "datum.length"})
-            .transform_fold(["metric norm", "length of the curve"], ["what", "error"])
+            .transform_calculate(**{"metric norm": "datum.metric", "curve length": "datum.length"})
+            .transform_fold(["metric norm", "curve length"], ["what", "error"])
         )
 
     lines = both("curve").mark_line(strokeWidth=3).encode(x=x, y=y, color=colour)
