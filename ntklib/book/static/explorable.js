@@ -246,8 +246,8 @@ async function render({ model, el }) {
     const at = e => {
       const view = views[i]?.view;
       if (!view || !allowed()) return null;
-      const box = plot.getBoundingClientRect(), [ox, oy] = view.origin();
-      return [view, e.clientX - box.left - ox, e.clientY - box.top - oy];
+      const box = plot.getBoundingClientRect(), [ox, oy] = view.origin(), { left, top } = view.padding();      // the origin lies inside the padding
+      return [view, e.clientX - box.left - left - ox, e.clientY - box.top - top - oy];
     };
     const far = (mark, [view, ...xy]) => Math.hypot(...READ[mark.read].mark(view, mark.controls.map((c, k) => state[c.name] + mark.from(k))).map((p, k) => p === null ? 0 : p - xy[k]));
     const pick = where => marks.length > 1 ? marks.reduce((best, m) => far(m, where) < far(best, where) ? m : best) : marks[0];
@@ -292,8 +292,8 @@ async function render({ model, el }) {
   // ---- a link to this state ----
   function link() { return `#${spec.id}?${new URLSearchParams(state)}`; }
   function save() { if (model.page) try { history.replaceState(null, "", link()); } catch { /* some hosts forbid it */ } }
-  function restore() {
-    const [id, query] = location.hash.slice(1).split("?");
+  function restore({ newURL = location.href } = {}) {       // the event's address: the bar may have got another since
+    const [id, query] = new URL(newURL).hash.slice(1).split("?");
     if (id !== spec.id || !query) return;
     const change = {}, wrong = [];
     for (const [k, text] of new URLSearchParams(query)) {
