@@ -122,14 +122,14 @@ def rate():
 
 @claim("depth-lemma", of=CHAPTER, verdict="holds under", source=PAPER.at("Lemma E.6"),
        derivation="symbolic.depth.embedding_angle_series",
-       statement=r"$\theta^{(l)}=\theta-\frac{l}{3\pi}\theta^2+\frac{2l^2-3l}{18\pi^2}\theta^3+O(\theta^4)$; the paper has the "
+       statement=r"$\theta^{(\ell)}=\theta-\frac{\ell}{3\pi}\theta^2+\frac{2\ell^2-3\ell}{18\pi^2}\theta^3+O(\theta^4)$; the paper has the "
                  r"terms up to $\theta^2$.",
-       hypotheses=r"$\theta\to0$ with $l$ fixed. If $l$ grows, each term is smaller than the one before as long as $l\theta\to0$.",
+       hypotheses=r"$\theta\to0$ with $\ell$ fixed. If $\ell$ grows, each term is smaller than the one before as long as $\ell\theta\to0$.",
        discrepancy=Discrepancy(
-           prints=r"For $\theta=o(1/l)$ the remainder after the second term is $o(\theta^2)$.",
-           shows=r"The third term is about $\frac{l^2\theta^3}{9\pi^2}$. Under that hypothesis it is smaller than the "
-                 r"second term, which is of order $l\theta^2$; that it is also $o(\theta^2)$ needs $l^2\theta\to0$, or a fixed $l$.",
-           remains=r"The lemma for a fixed depth as it stands, and for growing depth with the remainder $o(l\theta^2)$."),
+           prints=r"For $\theta=o(1/\ell)$ the remainder after the second term is $o(\theta^2)$.",
+           shows=r"The third term is about $\frac{\ell^2\theta^3}{9\pi^2}$. Under that hypothesis it is smaller than the "
+                 r"second term, which is of order $\ell\theta^2$; that it is also $o(\theta^2)$ needs $\ell^2\theta\to0$, or a fixed $\ell$.",
+           remains=r"The lemma for a fixed depth as it stands, and for growing depth with the remainder $o(\ell\theta^2)$."),
        measures=r"relative error of the cubic coefficient at $\theta=10^{-6}$", tolerance=2e-5)
 def lemma():
     """With 60 digits at 1, 2, 10 and 50 layers; at one layer the library, too."""

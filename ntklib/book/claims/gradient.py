@@ -107,7 +107,7 @@ def crossing(depth: int) -> float:
 # ---- the claims --------------------------------------------------------------------------------------
 @claim("gradient-formula", of=CHAPTER, verdict="proved", source=PAPER.at("Lemma 3.1, equations (7) and (8)"),
        derivation="symbolic.gradient_angle",
-       statement=r"$\cos\phi_L=\frac{1}{L+1}\sum_{l=0}^{L}\cos\theta^{(l)}\prod_{k=l}^{L-1}\left(1-\frac{\theta^{(k)}}{\pi}\right)$ "
+       statement=r"$\cos\phi_L=\frac{1}{L+1}\sum_{\ell=0}^{L}\cos\theta^{(\ell)}\prod_{k=\ell}^{L-1}\left(1-\frac{\theta^{(k)}}{\pi}\right)$ "
                  r"for the angle $\phi_L$ between the gradients with respect to all weights.",
        hypotheses=r"ReLU, $L$ hidden layers whose widths go to infinity, independent standard normal weights, no biases.",
        measures="largest error of the cosine", tolerance=1e-10)

@@ -260,20 +260,20 @@ with_logarithm = Function(
         Mistake(gives(lambda theta, depth: _estimate(theta, depth, 1 / (3 * pi))),
                 r"The logarithm is right and its factor is not: $\frac{1}{6\pi^2}\cdot3\pi=\frac{1}{2\pi}$."),
         Mistake(gives(lambda theta, depth: _estimate(theta, depth, 1 / (6 * pi**2))),
-                r"The factor of the logarithm is $\frac{1}{6\pi^2}$ times $3\pi$, since $\int\frac{\theta\,dl}{1+l\theta/(3\pi)}="
+                r"The factor of the logarithm is $\frac{1}{6\pi^2}$ times $3\pi$, since $\int\frac{\theta\,d\ell}{1+l\theta/(3\pi)}="
                 r"3\pi\ln(1+s)$."),
         Mistake(gives(lambda theta, depth: 1 / (1 / theta + depth / (3 * pi) + depth * theta / (6 * pi**2))),
-                r"You added $\theta/(6\pi^2)$ in every layer, but the angle shrinks: put $\frac{\theta}{1+l\theta/(3\pi)}$ for the "
-                "angle in layer $l$, and integrate."),
+                r"You added $\theta/(6\pi^2)$ in every layer, but the angle shrinks: put $\frac{\theta}{1+\ell\theta/(3\pi)}$ for the "
+                r"angle in layer $\ell$, and integrate."),
     ),
-    hints=(r"Sum the third term over the layers, with the model's own angle $\frac{\theta}{1+l\theta/(3\pi)}$ in layer $l$.",
-           r"$\frac{1}{6\pi^2}\int_0^L\frac{\theta\,dl}{1+l\theta/(3\pi)}=\frac{1}{2\pi}\ln\left(1+\frac{L\theta}{3\pi}\right)$."),
+    hints=(r"Sum the third term over the layers, with the model's own angle $\frac{\theta}{1+\ell\theta/(3\pi)}$ in layer $\ell$.",
+           r"$\frac{1}{6\pi^2}\int_0^L\frac{\theta\,d\ell}{1+\ell\theta/(3\pi)}=\frac{1}{2\pi}\ln\left(1+\frac{L\theta}{3\pi}\right)$."),
     praise="One logarithm makes the estimate twenty times as good.",
     solution=r"""
 Each layer adds $\frac{1}{3\pi}+\frac{z}{6\pi^2}+O(z^2)$ to the reciprocal angle. The first part adds up to $\frac{L}{3\pi}$. In the
 second, take the angle from the model and replace the sum by an integral:
 
-$$\frac{1}{6\pi^2}\int_0^L\frac{\theta\,dl}{1+l\theta/(3\pi)}=\frac{1}{2\pi}\ln\left(1+\frac{L\theta}{3\pi}\right).$$
+$$\frac{1}{6\pi^2}\int_0^L\frac{\theta\,d\ell}{1+\ell\theta/(3\pi)}=\frac{1}{2\pi}\ln\left(1+\frac{L\theta}{3\pi}\right).$$
 
 ```python
 def estimate(theta, depth):

@@ -189,19 +189,19 @@ formula = Function(
         Mistake(gives(lambda theta, depth: _by_terms(theta, depth, lambda *_: ())),
                 r"You averaged the forward factors alone. Each needs its backward factor $\prod\left(1-\theta^{(k)}/\pi\right)$."),
         Mistake(gives(lambda theta, depth: _by_terms(theta, depth, lambda path, l, depth: range(l + 1, depth))),
-                r"The product starts one layer too late: the units of layer $l+1$ see $\theta^{(l)}$, so $k$ begins at $l$."),
+                r"The product starts one layer too late: the units of layer $\ell+1$ see $\theta^{(\ell)}$, so $k$ begins at $\ell$."),
         Mistake(gives(lambda theta, depth: _by_terms(theta, depth, lambda path, l, depth: range(l))),
-                "You multiplied the layers *below*. The gradient comes from above: $k$ runs from $l$ to $L-1$."),
+                r"You multiplied the layers *below*. The gradient comes from above: $k$ runs from $\ell$ to $L-1$."),
         Mistake(gives(lambda theta, depth: _by_terms(theta, depth, divide=lambda depth: max(depth, 1))),
                 r"There are $L+1$ matrices, the output's included: divide by $L+1$."),
         Mistake(gives(_input_rate),
                 r"The units of a layer are split by the angle that *they* see, $\theta^{(k)}$, and not by that of the inputs."),
     ),
     hints=(r"First make the list $\theta^{(0)},\dots,\theta^{(L)}$. Then go from the output down, and carry the backward factor along.",
-           r"Or go up: $N_{l+1}=\cos\theta^{(l+1)}+\left(1-\theta^{(l)}/\pi\right)N_l$ with $N_0=\cos\theta$, and $\cos\phi_L=N_L/(L+1)$."),
+           r"Or go up: $N_{\ell+1}=\cos\theta^{(\ell+1)}+\left(1-\theta^{(\ell)}/\pi\right)N_\ell$ with $N_0=\cos\theta$, and $\cos\phi_L=N_L/(L+1)$."),
     praise="One pass over the layers is enough: that recursion is the tangent kernel's.",
     solution=r"""
-From the input up, with $N_0=\cos\theta$ and $N_{l+1}=\cos\theta^{(l+1)}+\left(1-\frac{\theta^{(l)}}{\pi}\right)N_l$:
+From the input up, with $N_0=\cos\theta$ and $N_{\ell+1}=\cos\theta^{(\ell+1)}+\left(1-\frac{\theta^{(\ell)}}{\pi}\right)N_\ell$:
 
 ```python
 def phi(theta, depth):

@@ -210,7 +210,7 @@ def one_unit_figure() -> Explorable:
         "answer. The weight arrow w starts at the origin and meets the line at a right angle at the point phi. Right: the answer along w, zero "
         "up to the bend and a straight slope after it.",
         caption="*Left*: the black line is the boundary. Each blue dot is an input where the unit is active, larger where it answers more; "
-        "grey dots get 0. $\\varphi$ is the point of the line nearest to the origin. *Right*: the same unit along $u=w/|w|$; its bend "
+        "grey dots get 0. $\\phi$ is the point of the line nearest to the origin. *Right*: the same unit along $u=w/|w|$; its bend "
         "stands at $-\\lambda=-b/|w|$. Drag the arrow to turn it.",
         readout="w = ({w1:.2f}, {w2:.2f}) and b = {bias:.1f}, or θ = {theta}° and λ = {lam:.2f}. "
         "φ = ({p1:.2f}, {p2:.2f}) from (w, b), ({q1:.2f}, {q2:.2f}) from (λ, θ): {far:.2f} from the origin.",
@@ -327,7 +327,7 @@ def layer_lines_figure() -> Explorable:
         title="A layer: lines that cut the inputs, or points that say where",
         alt="Left: straight lines across a disc of inputs, one a unit. Right: one point a unit, the line's nearest point to the centre.",
         caption="*Left*: the dashed disc holds the data; each line is the boundary of one unit. On each piece between the lines the layer is "
-        "an affine function. *Right*: the same units as points $\\varphi$. The purple unit is the same in both. Take the biases away: "
+        "an affine function. *Right*: the same units as points $\\phi$. The purple unit is the same in both. Take the biases away: "
         "the lines stay different, and all their points become one.",
         readout="{units} units: {lines_in:.0f} boundaries cross the disc and cut it into {pieces:.0f} pieces; {out:.0f} miss it, "
         "so those units are on for all of the data, or off for all of it.",

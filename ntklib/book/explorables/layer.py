@@ -222,7 +222,7 @@ def far_unit_figure() -> Explorable:
         title="A boundary that leaves the data on its silent side does not come back",
         alt="Left: forty inputs in the plane, the line of one unit with its nearest point to the origin, and the same line turned by 15 "
         "degrees. Right: the root mean square derivatives of the unit's answers with respect to r, lambda and theta, against lambda.",
-        caption="*Left*: black, the boundary $u\\cdot x+\\lambda=0$, and its location $\\varphi$ as a dot; dashed, the boundary after a turn by 15°, with its "
+        caption="*Left*: black, the boundary $u\\cdot x+\\lambda=0$, and its location $\\phi$ as a dot; dashed, the boundary after a turn by 15°, with its "
         "location as a ring. *Right*: the three derivatives at $r=1$. For small $\\lambda$, left in this view, no input is active and all three are exactly 0. "
         "Drag in the right view.",
         readout="λ = {lam:.2f}, θ = {theta}°: active for {active:.0f} of 40 inputs. Derivatives: {dr:.3g} in r, {dlam:.3g} in λ, {dtheta:.3g} in θ. "
