@@ -19,7 +19,10 @@ def real_tensor(x, name: str) -> Tensor:
     if not isinstance(x, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor, got {type(x).__name__}: use torch.as_tensor({name})")
     if x.dtype not in DTYPES:
-        raise TypeError(f"{name} must be float64 or float32, got {x.dtype}: use {name}.double()")
+        raise TypeError(f"{name} must be float64 or float32, got {x.dtype}: use {name}"
+                        f"{'.real if that is all' if x.is_complex() else '.double()'}")
+    if x.layout != torch.strided:
+        raise TypeError(f"{name} must be dense, got {x.layout}: use {name}.to_dense()")
     if not x.is_meta and bool(torch.isnan(x.detach()).any()):
         raise ValueError(f"{name} contains {int(torch.isnan(x.detach()).sum())} NaN out of {x.numel()} entries: "
                          "drop or repair them first")
@@ -32,7 +35,7 @@ def angle(theta, name: str = "theta") -> Tensor:
     top = torch.tensor(math.pi, dtype=theta.dtype, device=theta.device)   # float32 rounds pi upwards
     t = theta.detach()
     bad = (t < 0) | (t > top)
-    if bool(bad.any()):
+    if not t.is_meta and bool(bad.any()):
         raise ValueError(f"{name} must be an angle in radians in [0, pi], got {float(t[bad].flatten()[0]):.6g}: "
                          "convert degrees with torch.deg2rad, and fold larger angles first")
     return theta
@@ -46,6 +49,8 @@ def points(X, name: str = "X") -> Tensor:
                          + (f": use {name}[None] for a single point" if X.ndim == 1 else ""))
     if X.numel() == 0:
         raise ValueError(f"{name} has shape {tuple(X.shape)}: at least one point with one coordinate is needed")
+    if X.is_meta:
+        raise ValueError(f"{name} is on the meta device, where there are no numbers: use points of a CPU or GPU")
     if bool(torch.isinf(X.detach()).any()):
         raise ValueError(f"{name} contains infinite entries: drop or repair them first")
     return X

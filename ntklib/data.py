@@ -48,7 +48,7 @@ def load(name: str, n: int | None = None) -> tuple[Float[Tensor, "n d"], Tensor,
     Traceback (most recent call last):
     ValueError: no data set 'cifar': choose from mnist, digits, breast_cancer, wine, diabetes, iris, patches
     """
-    if name not in _SETS:
+    if not isinstance(name, str) or name not in _SETS:
         raise ValueError(f"no data set {name!r}: choose from {', '.join(_SETS)}")
     chosen = _SETS[name]
     rows = chosen.size if n is None else _check.count(n, "n", 1)

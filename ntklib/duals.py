@@ -8,6 +8,7 @@ inputs are. Smooth activations are in `ntklib.smooth`.
 Source: Cho and Saul (2009), eq. 6: J_1 is the dual of ReLU, J_0 of its derivative, J_2 of max(0, u)^2.
 """
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -84,6 +85,9 @@ class SquaredReLU(NamedTuple):
 
     def power(self, depth: int) -> int:
         """As in ReLULike."""
+        if depth > 52:
+            raise ValueError(f"'relu2' takes |x| to the power 2^depth: past depth 52 the rounding of |x| leaves no "
+                             f"digit of it, got depth = {depth}")
         return 2**depth
 
     def order(self, kind: str) -> int:
@@ -134,6 +138,20 @@ def dual(activation) -> ReLULike | SquaredReLU | Smooth:
         _shares(activation[1])                                       # refuses what is not a finite number
         return ReLULike(float(activation[1]))
     if callable(activation):
+        _check_elementwise(activation)
         return Smooth(getattr(activation, "__name__", repr(activation)), activation)
     raise ValueError(f"activation must be one of {', '.join(named)}, ('leaky_relu', slope) or an elementwise "
                      f"function of a tensor, got {activation!r}")
+
+
+def _check_elementwise(function: Callable) -> None:
+    """One value for each entry, whatever its neighbours, that autograd can follow: tried on three numbers."""
+    u = torch.tensor([-1., 0.5, 2.], dtype=torch.float64, requires_grad=True)
+    with torch.enable_grad():
+        s = function(u)
+        whole = isinstance(s, Tensor) and s.shape == u.shape and s.dtype == u.dtype
+        if whole and s.requires_grad and torch.allclose(s[1:2], function(u[1:2]), equal_nan=True):
+            return
+    got = f"{s.dtype} of shape {tuple(s.shape)}" if isinstance(s, Tensor) else type(s).__name__
+    raise ValueError(f"an activation must be an elementwise function of a tensor, of which autograd can follow each "
+                     f"value from its entry alone; {function!r} made {got} of float64 of shape (3,)")

@@ -3,6 +3,7 @@
 Square loss is (1/2) sum_i |f(x_i) - y_i|^2, so that f moves by -lr K (f - y) in a step, and lr < 2 /
 lambda_max is the exact limit of stability. Cross-entropy is the mean over the points, as in torch.
 """
+import numbers
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -11,7 +12,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ntklib import _check
-from ntklib.empirical import empirical_ntk
+from ntklib.empirical import empirical_ntk, trainable
+from ntklib.spectrum import check_symmetric
 
 __all__ = ["Record", "predict_flow", "predict_gd", "train"]
 
@@ -31,7 +33,8 @@ def predict_gd(K: Float[Tensor, "n n"], y: Float[Tensor, " n"], lr: float, steps
     K is (n, n), y and f0 (n,) or (n, k), f0 = 0 if None. `steps` is the last step (all are recorded) or those
     to record. Costs one eigendecomposition, however many the steps.
 
-    Raises ValueError if lr > 2 / lambda_max, where it diverges, and for shapes that do not fit.
+    Raises ValueError if lr > 2 / lambda_max, where it diverges, for a K that is not symmetric and positive
+    semi-definite up to rounding, and for shapes and steps that do not fit.
 
     >>> K, y = torch.tensor([[2., 0.], [0., 1.]]), torch.tensor([1., 1.])
     >>> predict_gd(K, y, lr=0.5, steps=2).outputs                            # 1 - (1 - lr lambda)^t
@@ -43,8 +46,12 @@ def predict_gd(K: Float[Tensor, "n n"], y: Float[Tensor, " n"], lr: float, steps
     """
     lam, V, y, f0 = _modes(K, y, f0)
     _check_lr(lr, float(lam[-1]))
-    step = torch.as_tensor(steps)
-    step = torch.arange(_check.count(steps, "steps") + 1) if step.ndim == 0 else step
+    if isinstance(steps, Tensor | Sequence) and not isinstance(steps, str):
+        step = torch.as_tensor(steps)
+        if step.ndim != 1 or step.is_floating_point() or bool((step < 0).any()):
+            raise ValueError(f"steps must be an int or a sequence of ints, none below 0; got {steps!r}")
+    else:
+        step = torch.arange(_check.count(steps, "steps") + 1)
     t = step.to(lam)[:, None]
     rate = 1 - lr * lam
     return _prediction(step, rate.abs() ** t * torch.where((rate < 0) & (t % 2 == 1), -1, 1), V, y, f0)
@@ -62,6 +69,8 @@ def predict_flow(K: Float[Tensor, "n n"], y: Float[Tensor, " n"], times: Float[T
     """
     lam, V, y, f0 = _modes(K, y, f0)
     times = torch.as_tensor(times)
+    if times.ndim != 1 or bool(times.isnan().any()):
+        raise ValueError(f"times must be a sequence of numbers, got {times}")
     return _prediction(times, torch.exp(-times.to(lam)[:, None] * lam), V, y, f0)
 
 
@@ -110,8 +119,9 @@ def train(model: nn.Module, X: Float[Tensor, "n ..."], y: Tensor, *, lr: float, 
             order = order or list(torch.randperm(len(X), generator=generator).split(batch))
             part = order.pop()
             scale = len(X) / len(part) if loss == "square" else 1.
-        value = scale * _loss(model(X[part]), y[part], loss)
-        gradients = torch.autograd.grad(value, parameters, allow_unused=True)
+        with torch.enable_grad():
+            value = scale * _loss(model(X[part]), y[part], loss)
+            gradients = torch.autograd.grad(value, parameters, allow_unused=True)
         with torch.no_grad():
             for p, g in zip(parameters, gradients, strict=True):
                 if g is not None:
@@ -123,11 +133,19 @@ def train(model: nn.Module, X: Float[Tensor, "n ..."], y: Tensor, *, lr: float, 
 def _modes(K, y, f0) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     K, y = _check.points(K, "K"), _check.real_tensor(y, "y")
     _check.alike(K, y, "K and y")
-    f0 = torch.zeros_like(y) if f0 is None else f0
+    f0 = torch.zeros_like(y) if f0 is None else _check.real_tensor(f0, "f0")
+    _check.alike(y, f0, "y and f0")
     if K.shape[0] != K.shape[1] or y.ndim not in (1, 2) or len(y) != len(K) or f0.shape != y.shape:
         raise ValueError(f"K must be (n, n), y and f0 (n,) or (n, k); got {tuple(K.shape)}, {tuple(y.shape)} "
                          f"and {tuple(f0.shape)}")
-    return *torch.linalg.eigh(K), y, f0
+    if not bool(torch.isfinite(f0.detach() - y.detach()).all()):
+        raise ValueError("y and f0 must be finite: drop or repair infinite entries first")
+    check_symmetric(K)
+    lam, V = torch.linalg.eigh(K)
+    if float(lam[0]) < -len(K) * torch.finfo(K.dtype).eps * float(lam.detach().abs().max()):
+        raise ValueError(f"K is not positive semi-definite: it has an eigenvalue {float(lam[0]):.6g}, along which "
+                         "the loss would grow. No Gram matrix has one below 0")
+    return lam, V, y, f0
 
 
 def _prediction(step: Tensor, decay: Tensor, V: Tensor, y: Tensor, f0: Tensor) -> Record:
@@ -137,6 +155,8 @@ def _prediction(step: Tensor, decay: Tensor, V: Tensor, y: Tensor, f0: Tensor) -
 
 
 def _check_lr(lr: float, lam: float) -> None:
+    if isinstance(lr, bool) or not isinstance(lr, numbers.Real | Tensor):
+        raise TypeError(f"lr must be a number, got {type(lr).__name__} {lr!r}")
     if not lr > 0:
         raise ValueError(f"lr must be positive, got {lr}")
     if lr * lam > 2 * (1 + 1e-6):
@@ -151,7 +171,11 @@ def _loss(f: Tensor, y: Tensor, loss: str) -> Tensor:
 def _check_training(model, X, y, lr, loss, batch, generator) -> None:
     if loss not in ("square", "cross_entropy"):
         raise ValueError(f'loss must be "square" or "cross_entropy", got {loss!r}')
-    _check.real_tensor(X, "X")
+    _check.alike(_check.real_tensor(X, "X"), trainable(model)[0], "X and the model")
+    if X.ndim == 0 or len(X) == 0:
+        raise ValueError(f"X must hold at least one point, got shape {tuple(X.shape)}")
+    if not isinstance(y, Tensor):
+        raise TypeError(f"y must be a torch.Tensor, got {type(y).__name__}: use torch.as_tensor(y)")
     with torch.no_grad():
         f = model(X[:1])
     if loss == "square":
@@ -159,10 +183,10 @@ def _check_training(model, X, y, lr, loss, batch, generator) -> None:
         if y.shape != (len(X), *f.shape[1:]):
             raise ValueError(f"the model maps X to {(len(X), *f.shape[1:])}: y must have this shape, "
                              f"got {tuple(y.shape)}")
-    elif (y.is_floating_point() or y.shape != (len(X),) or f.ndim != 2
+    elif (y.dtype not in (torch.int64, torch.uint8) or y.shape != (len(X),) or f.ndim != 2
           or int(y.max()) >= f.shape[1] or int(y.min()) < 0):
-        raise ValueError(f"cross-entropy needs y ({len(X)},) of integer classes below the number of outputs, "
-                         f"got {y.dtype} {tuple(y.shape)} for outputs {(len(X), *f.shape[1:])}")
+        raise ValueError(f"cross-entropy needs y ({len(X)},) of integer classes below the number of outputs, int64 "
+                         f"or uint8, got {y.dtype} {tuple(y.shape)} for outputs {(len(X), *f.shape[1:])}")
     if batch is not None:
         if not 1 <= _check.count(batch, "batch", 1) <= len(X) or generator is None:
             raise ValueError(f"SGD needs 1 <= batch <= n = {len(X)} and a torch.Generator for batches, got "

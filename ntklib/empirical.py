@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, jacrev, vmap
 
 from ntklib import _check
+from ntklib.gmp.norm import InputMeanNorm
 from ntklib.mlp import MLP
 from ntklib.smooth import value_and_slope
 from ntklib.tiles import run
@@ -43,8 +44,8 @@ def empirical_ntk(model: nn.Module, X: Float[Tensor, "n ..."], Y: Float[Tensor, 
 
     Linear layers cost n^2 width and never store a Jacobian; everything else goes through torch.func. Raises
     ValueError for models that mix the points of a batch (batch normalisation in training) or are random
-    (dropout in training), by name, and where there is nothing to train; TypeError for mixed dtypes or
-    devices.
+    (dropout in training), by name where it is a module, and where there is nothing to train; TypeError for mixed
+    dtypes or devices; OverflowError.
 
     >>> model = nn.Linear(2, 1, bias=True, dtype=torch.float64)
     >>> empirical_ntk(model, torch.tensor([[1., 2.], [3., 0.]], dtype=torch.float64))   # <x, y> + 1
@@ -53,18 +54,27 @@ def empirical_ntk(model: nn.Module, X: Float[Tensor, "n ..."], Y: Float[Tensor, 
 
     Source: Jacot, Gabriel and Hongler (2018), section 4; Novak, Sohl-Dickstein and Schoenholz (2022).
     """
-    trained = _trainable(model)
+    trained = trainable(model)
     for Z, name in ((X, "X"), (Y, "Y")):
         if Z is not None:
             _check.real_tensor(Z, name)
+            if Z.ndim == 0 or Z.is_meta or bool(torch.isinf(Z.detach()).any()):
+                raise ValueError(f"{name} must hold finite points, one a row, got shape {tuple(Z.shape)}"
+                                 + (" on the meta device" if Z.is_meta else " with infinite entries" * (Z.ndim > 0)))
             _check.alike(Z, trained[0], f"{name} and the model")
     _refuse_mixing(model, X)
-    if type(model) is MLP and all(type(layer) is nn.Linear for layer in model.layers):
-        return _of_mlp(model, X, Y, trace)
-    with torch.enable_grad():
-        if _layerwise(model, trained, X[:1]):
-            return _hadamard(_uses(model, X), None if Y is None else _uses(model, Y), trace)
-        return _contract(model, X, X if Y is None else Y, trace)
+    if type(model) is MLP and X.ndim == 2 and all(type(layer) is nn.Linear for layer in model.layers):
+        K = _of_mlp(model, X, Y, trace)
+    else:
+        with torch.enable_grad():
+            if _layerwise(model, trained, X[:1]):
+                K = _hadamard(_uses(model, X), None if Y is None else _uses(model, Y), trace)
+            else:
+                K = _contract(model, X, X if Y is None else Y, trace)
+    if not bool(torch.isfinite(K.sum())) and not bool(torch.isfinite(K).all()):
+        raise OverflowError(f"the tangent kernel is not finite in {K.dtype}: look for weights that are not, or scale "
+                            "the inputs down")
+    return K
 
 
 # Layer by layer
@@ -241,7 +251,8 @@ def _outputs(model: nn.Module, X: Tensor) -> Tensor:
     return f[:, None] if f.ndim == 1 else f
 
 
-def _trainable(model: nn.Module) -> list[nn.Parameter]:
+def trainable(model: nn.Module) -> list[nn.Parameter]:
+    """The parameters that training moves, at least one."""
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
     trained = [p for p in model.parameters() if p.requires_grad]
@@ -252,11 +263,22 @@ def _trainable(model: nn.Module) -> list[nn.Parameter]:
 
 def _refuse_mixing(model: nn.Module, X: Tensor) -> None:
     for name, m in model.named_modules():
-        batch = isinstance(m, nn.modules.batchnorm._BatchNorm) and (m.training or not m.track_running_stats)
+        batch = ((isinstance(m, nn.modules.batchnorm._BatchNorm) and (m.training or not m.track_running_stats))
+                 or (isinstance(m, InputMeanNorm) and m.training))
         if batch or (isinstance(m, nn.modules.dropout._DropoutNd) and m.training and m.p > 0):
             why = "mixes the points of a batch" if batch else "is random"
             raise ValueError(f"{name or 'the model'} ({type(m).__name__}) {why} in training mode: a "
                              "point has no gradient of its own. Call model.eval() first")
+    if len(X) == 0:
+        return
+    with torch.no_grad():
+        once, again = _outputs(model, X[:64]), _outputs(model, X[:64])
+    if not torch.equal(once.isfinite(), torch.ones_like(once, dtype=torch.bool)):
+        raise ValueError(f"{type(model).__name__} maps X to NaN or infinite numbers: look for such weights, or scale "
+                         "X down")
+    if not torch.allclose(once, again, rtol=1e-3, atol=1e-3 * float(once.abs().max())):
+        raise ValueError(f"what {type(model).__name__} makes of a point is random, and the point has no gradient of "
+                         "its own. Call model.eval() first, or take the random function out")
     if len(X) > 1:
         with torch.no_grad():
             alone, together = _outputs(model, X[:1]), _outputs(model, X[:2])[:1]

@@ -160,14 +160,28 @@ class HomogeneousGram(torch.autograd.Function):
         return gram(X, Y, s, depth, kind)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, G):
         """The gradients of <G, K>."""
         X, Y = ctx.saved_tensors
         if Y is None:
-            return _pull_back(G + G.T, X, None, *ctx.kernel), None, None, None, None
-        return (_pull_back(G, X, Y, *ctx.kernel) if ctx.needs_input_grad[0] else None,
-                _pull_back(G.T, Y, X, *ctx.kernel) if ctx.needs_input_grad[1] else None, None, None, None)
+            return _Once.apply(G + G.T, X, None, *ctx.kernel), None, None, None, None
+        return (_Once.apply(G, X, Y, *ctx.kernel) if ctx.needs_input_grad[0] else None,
+                _Once.apply(G.T, Y, X, *ctx.kernel) if ctx.needs_input_grad[1] else None, None, None, None)
+
+
+class _Once(torch.autograd.Function):
+    """`_pull_back`, which cannot be differentiated (torch's once_differentiable overlooks saved tensors)."""
+
+    @staticmethod
+    def forward(ctx, *arguments):
+        """The gradient."""
+        return _pull_back(*arguments)
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        """No second one."""
+        raise NotImplementedError("the kernels of relu, leaky_relu, abs and relu2 have a first gradient only: for "
+                                  "higher ones use gradient_deficit of angle_between")
 
 
 def _pull_back(G: Tensor, X: Tensor, Y: Tensor | None, s, depth: int, kind: str) -> Tensor:

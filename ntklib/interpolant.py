@@ -85,7 +85,7 @@ def _fit(dual, depth: int, kind: str, dtype: torch.dtype, a: float, end: float) 
         if size[-8:].max() < 4 * negligible:
             return c[:max(3, int((size > negligible).nonzero().max()) + 1)]
     raise ArithmeticError(f"no interpolant for {dual} at depth {depth}: after {count} terms the rest is "
-                          f"{float(size[-8:].max()):.1e}")
+                          f"{float(size[-8:].max()):.1e}; take a smaller depth")
 
 
 def _to_powers(c: Tensor) -> Tensor:

@@ -46,6 +46,9 @@ class MLP(nn.Module):
 
     def forward(self, x: Float[Tensor, "n d"]) -> Float[Tensor, " n"] | Float[Tensor, "n k"]:
         """f at every row of x."""
+        d = self.layers[0].weight.shape[1]
+        if x.ndim == 0 or x.shape[-1] != d:
+            raise ValueError(f"x must have shape (n, {d}), one row a point, got {tuple(x.shape)}")
         *hidden, last = self.layers
         for layer in hidden:
             x = self.scale * self.function(layer(x))

@@ -36,7 +36,7 @@ class Smooth(NamedTuple):
         if self.closed is not None:
             first, second = self.closed(qx[:, None], qy[None, :], s)
             return c * first, c * second
-        size = (qx[:, None] * qy[None, :]).sqrt()
+        size = qx.sqrt()[:, None] * qy.sqrt()[None, :]                # the root of their product may underflow
         rho = torch.where(size > 0, s / torch.where(size > 0, size, 1), 0).clamp(-1, 1)
         hx, hy = self._coefficients(qx, tol), self._coefficients(qy, tol)
         return c * _mehler(hx[0], hy[0], rho), c * _mehler(hx[1], hy[1], rho)
@@ -52,24 +52,30 @@ class Smooth(NamedTuple):
         return self.function(q.sqrt()[:, None] * nodes.to(q)) ** 2 @ weights.to(q)
 
     def _normaliser(self, like: Tensor) -> Tensor:
-        return (1 / self._size(torch.ones(1, dtype=torch.float64))).to(like)
+        size = self._size(torch.ones(1, dtype=torch.float64))
+        if not torch.finfo(size.dtype).tiny <= float(size) < math.inf:
+            raise ValueError(f"{self.name}: E[s(z)^2] = {float(size):g} for z ~ N(0, 1), but kernels are divided "
+                             "by it: pass a function for which it is finite and positive")
+        return (1 / size).to(like)
 
     def _coefficients(self, q: Tensor, tol: float) -> tuple[Tensor, Tensor]:
         """h_k of s and of s', (n, terms); what the series leaves out is, by Parseval, <= tol."""
         nodes, weights, hermite = _gauss_hermite()
         at = q.sqrt()[:, None] * nodes.to(q)
         values = value_and_slope(self.function, at)
-        both = tuple(v @ hermite.to(q) for v in values)
+        both, kept, number = tuple(v @ hermite.to(q) for v in values), 1, torch.finfo(q.dtype)
         for v, h in zip(values, both, strict=True):
             size = v.detach() ** 2 @ weights.to(q)
-            rest = float((size - h.detach().square().sum(-1)).abs().max() / size.max().clamp(min=1e-30))
-            if not rest <= max(tol, 100 * torch.finfo(q.dtype).eps):
+            lost = (size - h.detach().square().sum(-1)).abs().max()
+            rest = float(lost / size.max().clamp(min=number.tiny / number.eps))
+            if not rest <= max(tol, 100 * number.eps):
                 raise ValueError(
                     f"{self.name}: {h.shape[1]} Hermite terms leave out {rest:.1e} of the kernel, more than "
                     f"tol = {tol:g} (largest |x| is {math.sqrt(float(q.detach().max())):.3g}): scale inputs "
                     "down, raise tol, or name a kinked activation, such as 'relu', rather than passing it")
-        used = 1 + max(int((h.detach().abs().amax(0) > 1e-10).nonzero().max()) for h in both)
-        return both[0][:, :used], both[1][:, :used]
+            large = h.detach().abs() > 1e-10 * size.sqrt()[:, None]
+            kept = max(kept, *(1 + large.any(0).nonzero()[:, 0]).tolist(), 0)
+        return both[0][:, :kept], both[1][:, :kept]
 
 
 def value_and_slope(function: Callable, u: Tensor) -> tuple[Tensor, Tensor]:
@@ -106,28 +112,32 @@ def _gauss_hermite(count: int = 1000, terms: int = 500) -> tuple[Tensor, Tensor,
     return x, damped * torch.exp(-x**2 / 4), damped[:, None] * functions[:, :terms]
 
 
-# Closed forms
+# Closed forms. A variance squared is left out of them wherever it would cancel, but for what is exact at s = qx = qy.
+
+def _gap(qx: Tensor, qy: Tensor, s: Tensor) -> Tensor:
+    """qx qy - s^2, which is never negative (Cauchy and Schwarz)."""
+    return (qx * qy - s * s).clamp(min=0)
+
 
 def _erf(qx: Tensor, qy: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
     inside = (1 + 2 * qx) * (1 + 2 * qy)
-    return 2 / math.pi * torch.asin(2 * s / inside.sqrt()), 4 / math.pi / (inside - 4 * s * s).sqrt()
+    return (2 / math.pi * torch.asin(2 * s / inside.sqrt()),
+            4 / math.pi / (1 + 2 * (qx + qy) + 4 * _gap(qx, qy, s)).sqrt())
 
 
 def _sin(qx: Tensor, qy: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
     half = (qx + qy) / 2
-    plus, minus = torch.exp(s - half), torch.exp(-s - half)
+    plus, minus = torch.exp((s - half).clamp(max=0)), torch.exp((-s - half).clamp(max=0))
     return (plus - minus) / 2, (plus + minus) / 2
 
 
 def _gelu(qx: Tensor, qy: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
     """s(u) = u Phi(u): Stein's lemma twice on E[u v Phi(u) Phi(v)], and d/ds (Price's theorem) for s'."""
     both = (1 + qx) * (1 + qy)
-    root = (both - s * s).sqrt()
+    root = (1 + qx + qy + _gap(qx, qy, s)).sqrt()                    # of both - s^2
     orthant = 0.25 + torch.atan2(s, root) / (2 * math.pi)            # E[Phi(u) Phi(v)]
-    slope = (1 - qx * qy) / both
-    rest = qx * qy + s * s * slope
-    return (s * orthant + rest / root / (2 * math.pi),
-            orthant + s * (1 + 2 * slope + rest / root**2) / root / (2 * math.pi))
+    return (s * orthant + (qx * qy * root + s * s / root) / both / (2 * math.pi),
+            orthant + s * (3 + qx + qy + (s / root) ** 2) / both / root / (2 * math.pi))
 
 
 _F = torch.nn.functional

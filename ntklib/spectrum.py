@@ -9,6 +9,7 @@ where for the lowest eigenvector the first term is negligible and D is exact. It
 error in v enters squared.
 """
 import math
+import numbers
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -56,15 +57,22 @@ def condition_number(K: Float[Tensor, "n n"]) -> Conditioning:
     with one copy of K and n^3 / 3 operations past n = 1400. Near-duplicates lose their lambda_min when K is
     rounded: for the kernel of points use `ntk_condition_number`.
 
-    Raises ValueError unless K is square, symmetric and positive semi-definite up to rounding.
+    Raises ValueError unless K is square, symmetric and positive semi-definite up to rounding; OverflowError if
+    an eigenvalue is beyond float64.
 
     >>> condition_number(torch.tensor([[2., 1.], [1., 2.]])).kappa           # eigenvalues 3 and 1
     3.0...
     >>> condition_number(torch.ones(2, 2))[:4]
     (inf, 2.0, 0.0, 1)
     """
-    K = _symmetric(K)
-    n, eps, K = len(K), torch.finfo(K.dtype).eps, K.double()
+    K = check_symmetric(K)
+    eps, (K, e) = torch.finfo(K.dtype).eps, _scaled(K.double())
+    return _unscaled(_of_matrix(K, eps, e), e)
+
+
+def _of_matrix(K: Tensor, eps: float, e: int) -> Conditioning:
+    """The condition number of 2^e K, with the eigenvalues of K."""
+    n = len(K)
     ends = _ends(K) if n > SMALL else None
     if ends is not None and ends[1] > n * eps * ends[0]:
         return _conditioning(*ends, n, n)
@@ -74,8 +82,9 @@ def condition_number(K: Float[Tensor, "n n"]) -> Conditioning:
     values = torch.linalg.eigvalsh(K)
     zero = n * eps * float(values.abs().max())
     if float(values[0]) < -zero:
-        raise ValueError(f"K is not positive semi-definite: its eigenvalues run from {float(values[0]):.6g} "
-                         f"to {float(values[-1]):.6g}. No Gram matrix has one below 0")
+        raise ValueError(f"K is not positive semi-definite: its eigenvalues run from "
+                         f"{math.ldexp(float(values[0]), e):.6g} to "
+                         f"{math.ldexp(float(values[-1]), e):.6g}. No Gram matrix has one below 0")
     rank = int((values > zero).sum())
     if rank == 0:
         return _ZERO
@@ -109,7 +118,8 @@ def ntk_condition_number(X: Float[Tensor, "n d"], *, depth: int, activation="rel
     one direction. They make K singular; the rest of its spectrum is that of one row of length sqrt(sum
     |x_i|^2) each.
 
-    Raises as `ntk_gram`; ValueError for a singular K of more than 30000 directions (rank unknown).
+    Raises as `ntk_gram`; ValueError for a singular K of more than 30000 directions (rank unknown), and for
+    `cluster` with a linear or smooth kernel; OverflowError if an eigenvalue is beyond float64.
 
     >>> X = torch.tensor([[1., 0.], [1., 1e-9]], dtype=torch.float64)
     >>> round(ntk_condition_number(X, depth=2).kappa * 1e-9 / torch.pi, 6)       # 4 pi / (L theta)
@@ -119,16 +129,37 @@ def ntk_condition_number(X: Float[Tensor, "n d"], *, depth: int, activation="rel
     """
     X, depth, s = _check.points(X).detach(), _check.count(depth, "depth"), dual(activation)
     kind = trained_layers(trained)
-    if cluster is not None and not 0 <= float(cluster) < math.pi / 2:
-        raise ValueError(f"cluster must be an angle in radians in [0, pi/2), got {cluster!r}")
-    if depth == 0 or s == LINEAR:
-        return _linear(X.double(), LINEAR.top(depth, kind), torch.finfo(X.dtype).eps)
-    if not isinstance(s, Smooth):
-        limit = torch.finfo(X.dtype).eps if cluster is None else float(cluster)
-        return _homogeneous(X.double(), s, depth, kind, limit)
     if cluster is not None:
-        raise ValueError(f"cluster needs a kernel of angles alone, not that of {s.name}: merge rows yourself")
-    return condition_number(ntk_gram(X.double(), depth=depth, activation=activation, trained=trained))
+        if isinstance(cluster, bool) or not isinstance(cluster, numbers.Real) or not 0 <= cluster < math.pi / 2:
+            raise ValueError(f"cluster must be an angle in radians in [0, pi/2), got {cluster!r}")
+        if depth == 0 or s == LINEAR or isinstance(s, Smooth):
+            raise ValueError("cluster needs a kernel of angles alone (relu, leaky_relu, abs or relu2 at depth >= 1), "
+                             f"got activation = {activation!r} at depth = {depth}: merge rows yourself")
+    if isinstance(s, Smooth) and depth:
+        return condition_number(ntk_gram(X.double(), depth=depth, activation=activation, trained=trained))
+    eps, (X, e) = torch.finfo(X.dtype).eps, _scaled(X.double())
+    if depth == 0 or s == LINEAR:
+        return _unscaled(_linear(X, LINEAR.top(depth, kind), eps), 2 * e)
+    found = _homogeneous(X, s, depth, kind, eps if cluster is None else cluster)
+    return _unscaled(found, 2 * e * s.power(depth))
+
+
+# Everything is computed at a size at which neither squares overflow nor residuals underflow.
+
+def _scaled(x: Tensor) -> tuple[Tensor, int]:
+    """x / 2^e with its largest entry in [1/2, 1), and e."""
+    e = math.frexp(float(x.abs().max()))[1]
+    return x * 2. ** (-e // 2) * 2. ** (-e - -e // 2), e             # 2^-e alone may overflow
+
+
+def _unscaled(found: Conditioning, e: int) -> Conditioning:
+    """What was found for K / 2^e, for K."""
+    high = math.ldexp(found.lambda_max, e) if math.frexp(found.lambda_max)[1] + e <= 1024 else math.inf
+    low, tiny = math.ldexp(found.lambda_min, e) if high < math.inf else math.inf, torch.finfo(torch.float64).tiny
+    if high == math.inf or (found.lambda_max > 0 and high < tiny) or (found.lambda_min > 0 and low < tiny):
+        raise OverflowError(f"eigenvalues from {found.lambda_min:.6g} to {found.lambda_max:.6g}, times 2^{e}, are "
+                            f"beyond float64: scale the input, which leaves kappa = {found.kappa:.6g} as it is")
+    return found._replace(lambda_max=high, lambda_min=low, residual=math.ldexp(found.residual, e))
 
 
 # From the points
@@ -318,7 +349,8 @@ def _conditioning(high: float, low: float, residual: float, n: int, rank: int) -
     return Conditioning(kappa, high, low, n, kappa, residual)
 
 
-def _symmetric(K) -> Tensor:
+def check_symmetric(K) -> Tensor:
+    """K, detached, if it is a square matrix and symmetric up to rounding."""
     K = _check.points(K, "K").detach()
     if K.shape[0] != K.shape[1]:
         raise ValueError(f"K must be square, got shape {tuple(K.shape)}: for points use ntk_condition_number")

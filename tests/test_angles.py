@@ -551,3 +551,9 @@ def test_the_same_digits_on_a_gpu():
         assert torch.allclose(there.cpu(), f(theta), rtol=BOUND, atol=0)
     x, y = randn(20, 1, 6), randn(30, 6, seed=1)
     assert torch.allclose(angle_between(x.cuda(), y.cuda()).cpu(), angle_between(x, y), rtol=1e-15, atol=0)
+
+
+def test_angles_on_the_meta_device():
+    theta = torch.empty(3, device="meta")
+    for y in (angle_map(theta), embedding_angle(theta, 3), gradient_angle(theta, 3), gradient_deficit(theta, 3)):
+        assert (y.device.type, y.shape) == ("meta", (3,))

@@ -160,3 +160,40 @@ def test_refused_predictions():
     with pytest.raises(TypeError, match="share one dtype"):
         predict_gd(K, Y.float(), 0.1, 3)
     assert math.isinf(float(predict_gd(K, Y, 0.1, [10**9]).loss)) is False
+
+
+K2, Y2 = torch.tensor([[2.0, 0.5], [0.5, 1.0]]), torch.tensor([1.0, -1.0])
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"K": torch.tensor([[2.0, 0.5], [0.1, 1.0]])}, "must be symmetric"),
+    ({"K": torch.tensor([[-2.0, 0.0], [0.0, 1.0]])}, "not positive semi-definite.*-2"),
+    ({"y": Y2 * math.inf}, "finite"), ({"f0": Y2 * math.nan}, "f0 contains 2 NaN"),
+    ({"f0": Y2.double()}, "y and f0 must share one dtype"), ({"f0": [0.0, 0.0]}, "f0 must be a torch.Tensor"),
+    ({"steps": [-1]}, "none below 0"), ({"steps": [0.5]}, "sequence of ints"), ({"steps": "3"}, "must be an int"),
+    ({"lr": "fast"}, "lr must be a number"), ({"lr": True}, "lr must be a number")])
+def test_what_prediction_refuses(change, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        predict_gd(**{"K": K2, "y": Y2, "lr": 0.1, "steps": 3} | change)
+
+
+def test_refused_times():
+    for times in (3.0, [math.nan]):
+        with pytest.raises(ValueError, match="times must be a sequence"):
+            predict_flow(K2, Y2, times)
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"X": torch.empty(0, 3), "y": torch.empty(0).long()}, "at least one point"),
+    ({"y": torch.ones(6, dtype=torch.bool)}, "int64 or uint8, got torch.bool"), ({"y": [0] * 6}, "y must be a torch.Tensor"),
+    ({"X": torch.ones(6, 3).double()}, "X and the model must share one dtype"),
+    ({"model": torch.nn.Linear(3, 2).requires_grad_(False)}, "requires_grad")])
+def test_refused_classification(change, message):
+    usual = {"model": torch.nn.Linear(3, 2), "X": torch.ones(6, 3), "y": torch.zeros(6).long(), "lr": 0.1, "steps": 2}
+    with pytest.raises((ValueError, TypeError), match=message):
+        train(**usual | change, loss="cross_entropy")
+
+
+def test_training_under_no_grad():
+    with torch.no_grad():
+        assert train(torch.nn.Linear(1, 1), torch.ones(1, 1), torch.ones(1, 1), lr=0.1, steps=1).loss.diff() < 0

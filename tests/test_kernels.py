@@ -417,3 +417,87 @@ def test_refused_options():
 def test_small_modules_read_as_they_are_named():
     for module in (kernels, homogeneous, interpolant, duals, smooth, tiles):
         assert len(Path(module.__file__).read_text().splitlines()) < 250
+
+
+@pytest.mark.parametrize("activation", ["erf", "sin", "gelu"])
+def test_the_diagonal_of_closed_forms_keeps_its_digits_at_large_norms(activation):
+    X = 1e7 * random(6, 40)
+    with mp.workdps(60):
+        def duals_at(q):
+            if activation == "erf":
+                return 2 / mp.pi * mp.asin(2 * q / (1 + 2 * q)), 4 / mp.pi / mp.sqrt(1 + 4 * q)
+            if activation == "sin":
+                return (1 - mp.exp(-2 * q)) / 2, (1 + mp.exp(-2 * q)) / 2
+            root, slope = mp.sqrt(1 + 2 * q), (1 - q * q) / (1 + q) ** 2
+            orthant, rest = mp.mpf(1) / 4 + mp.atan2(q, root) / (2 * mp.pi), q * q + q * q * slope
+            return (q * orthant + rest / root / (2 * mp.pi),
+                    orthant + q * (1 + 2 * slope + rest / root**2) / root / (2 * mp.pi))
+        sizes = [mp.fdot(map(mp.mpf, x), map(mp.mpf, x)) for x in X.tolist()]
+        c = 1 / duals_at(mp.mpf(1))[0]
+        true = [float(c * (first + q * second)) for q, (first, second) in ((q, duals_at(q)) for q in sizes)]
+    K = ntk_gram(X, depth=1, activation=activation)
+    assert torch.allclose(K.diagonal(), torch.tensor(true, dtype=torch.float64), rtol=1e-13)
+
+
+def test_deep_smooth_kernels_keep_their_diagonal():
+    X = torch.tensor([[1.0, 0.0], [0.6, 0.8]], dtype=torch.float64)
+    K = ntk_gram(X, depth=300, activation="tanh")            # q = 1 at every layer: sum_l chi^l, chi = c E[s'^2]
+    chi = ntk_gram(X, depth=1, activation="tanh", trained="first")[0, 0]
+    assert float(K[0, 0]) == pytest.approx(float((chi**301 - 1) / (chi - 1)), rel=1e-9)
+    assert float(K[1, 1]) == pytest.approx(float(K[0, 0]), rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [100, 1100])
+@pytest.mark.parametrize("activation", ["erf", "tanh"])
+def test_smooth_grams_are_exactly_symmetric(activation, n):
+    K = nngp_gram(random(n, 37) / 6, depth=1, activation=activation)
+    assert torch.equal(K, K.T)
+
+
+def test_a_custom_activation_may_have_any_size():
+    X = random(3, 4) / 2
+    K = ntk_gram(X, depth=2, activation="tanh")
+    for size in (1e-4, 1e-20, 1e20):
+        assert torch.allclose(ntk_gram(X, depth=2, activation=lambda u, a=size: a * torch.tanh(u)), K, rtol=1e-12)
+    near, nearer = (ntk_gram(t * X, depth=1, activation="tanh") / t**2 for t in (1e-60, 1e-100))
+    assert torch.allclose(near, nearer, rtol=1e-12)
+    assert ntk_gram(0 * X, depth=1, activation="tanh").eq(0).all()
+    assert torch.allclose(nngp_gram(X, depth=1, activation=lambda u: 0 * u + 3), torch.ones(3, 3).double(), rtol=1e-13)
+    with pytest.raises(ValueError, match="500 Hermite terms leave out"):
+        ntk_gram(X, depth=1, activation=lambda u: 1e-20 * torch.relu(u))
+
+
+@pytest.mark.parametrize(("function", "message"), [
+    (lambda u: u.sum(), "elementwise"), (lambda u: 3.0, "elementwise.*made float"),
+    (lambda u: u.detach(), "autograd"), (lambda u: torch.softmax(u, 0), "elementwise"),
+    (torch.nn.ReLU, "elementwise.*made ReLU"), (lambda u: 0 * u, r"E\[s\(z\)\^2\] = 0"),
+    (torch.log, r"E\[s\(z\)\^2\] = nan"), (lambda u: torch.exp(u * u), r"E\[s\(z\)\^2\] = inf|= nan|e\+")])
+def test_refused_functions(function, message):
+    with pytest.raises(ValueError, match=message):
+        ntk_gram(torch.eye(2), depth=1, activation=function)
+
+
+def test_refused_sizes_and_tolerances():
+    X = torch.eye(2, dtype=torch.float64)
+    for activation in ("relu", "linear", "tanh"):
+        with pytest.raises(OverflowError, match=r"2 of 2 points with itself is too small.*scale the inputs up"):
+            ntk_gram(1e-200 * X, depth=2, activation=activation)
+    assert ntk_gram(0 * X, depth=2).eq(0).all()
+    with pytest.raises(ValueError, match=r"past depth 52.*got depth = 100"):
+        ntk_gram(X, depth=100, activation="relu2")
+    for tol in (math.nan, -1, "small", True):
+        with pytest.raises(ValueError, match="tol must be a number >= 0"):
+            ntk_gram(X, depth=1, tol=tol)
+    with pytest.raises(ValueError, match="meta device"):
+        ntk_gram(torch.empty(2, 2, device="meta"), depth=1)
+    with pytest.raises(TypeError, match=r"must be dense, got torch\.sparse_coo: use X\.to_dense"):
+        ntk_gram(torch.eye(2).to_sparse(), depth=1)
+    with pytest.raises(TypeError, match=r"use X\.real"):
+        ntk_gram(torch.eye(2) + 0j, depth=1)
+
+
+def test_a_second_gradient_is_refused_not_dropped():
+    X = random(3, 4).requires_grad_()
+    gradient, = torch.autograd.grad(ntk_gram(X, depth=2).sum(), X, create_graph=True)
+    with pytest.raises(NotImplementedError, match="first gradient only"):
+        gradient.square().sum().backward()

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.func import functional_call, jacrev, vmap
 
-from ntklib import MLP, empirical, empirical_ntk, ntk_gram
+from ntklib import MLP, InputMeanNorm, empirical, empirical_ntk, ntk_gram
 
 
 def random(*shape, seed=0):
@@ -119,7 +119,7 @@ OTHERS = {
 def test_empirical_ntk_is_the_product_of_jacobians(name):
     torch.manual_seed(0)
     model, X, Y = (LAYERWISE.get(name) or OTHERS[name])().double(), random(7, 5), random(4, 5, seed=1)
-    assert empirical._layerwise(model, empirical._trainable(model), X[:1]) is (name in LAYERWISE)
+    assert empirical._layerwise(model, empirical.trainable(model), X[:1]) is (name in LAYERWISE)
     for other in (None, Y):
         exact = brute_force(model, X, other)
         size = float(exact.abs().max())
@@ -171,7 +171,7 @@ def test_refused_arguments():
         empirical_ntk(mlp(1).requires_grad_(False), X)
     with pytest.raises(TypeError, match=r"torch\.nn\.Module"):
         empirical_ntk(lambda x: x, X)
-    with pytest.raises(ValueError, match=r"must map \(1, ...\)"):
+    with pytest.raises(ValueError, match=r"must map \(3, ...\)"):
         empirical_ntk(nn.Sequential(nn.Linear(5, 4), nn.Unflatten(1, (2, 2))).double(), X)
     with pytest.raises(ValueError, match="NaN"):
         empirical_ntk(mlp(1), X * math.nan)
@@ -204,3 +204,38 @@ def test_weights_come_from_the_generator_alone():
     W = MLP(300, 300, 1, generator=torch.Generator().manual_seed(1)).layers[0].weight.detach()
     assert float(W.mean()) == pytest.approx(0, abs=4.5 / 300)
     assert float(W.var()) == pytest.approx(1, abs=4.5 * math.sqrt(2) / 300)
+
+
+def test_random_functions_and_input_mean_norm_are_refused():
+    class Random(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(5, 8, dtype=torch.float64)
+
+        def forward(self, x):
+            return nn.functional.dropout(self.linear(x), 0.5)
+
+    with pytest.raises(ValueError, match="is random"):
+        empirical_ntk(Random(), random(20, 5))
+    net = nn.Sequential(nn.Linear(5, 3), InputMeanNorm(3), nn.Linear(3, 1)).double()
+    with pytest.raises(ValueError, match=r"1 \(InputMeanNorm\) mixes the points"):
+        empirical_ntk(net, random(1, 5))
+    assert net[1].running_mean.eq(0).all()
+    assert empirical_ntk(net.eval(), random(2, 5)).shape == (2, 2)
+
+
+def test_what_is_not_finite_is_refused():
+    X = random(3, 5)
+    for model in (mlp(1), nn.Linear(5, 1).double()):
+        with pytest.raises(ValueError, match="infinite entries"):
+            empirical_ntk(model, X * math.inf)
+    with pytest.raises(OverflowError, match="scale the inputs down"):
+        empirical_ntk(mlp(1), 1e200 * X)
+    broken = nn.Linear(5, 1).double()
+    nn.init.constant_(broken.weight, math.nan)
+    with pytest.raises(ValueError, match="maps X to NaN"):
+        empirical_ntk(broken, X)
+    with pytest.raises(ValueError, match=r"x must have shape \(n, 5\), one row a point, got \(3, 4\)"):
+        empirical_ntk(mlp(1), X[:, :4])
+    with pytest.raises(ValueError, match=r"one a row, got shape \(\)"):
+        empirical_ntk(mlp(1), torch.tensor(1.0, dtype=torch.float64))

@@ -310,3 +310,38 @@ def test_cholesky_keeps_what_stands_above(n, monkeypatch):
     assert torch.equal(A.triu(1), above)
     assert torch.allclose(A.tril(), ((above + above.T) + torch.arange(n)[:, None] // 8 * 8).tril())
     assert not cholesky.factor_(-K)
+
+
+@pytest.mark.parametrize("activation", ["relu", "linear", "abs"])
+@pytest.mark.parametrize("exponent", [-500, 400, 500])
+def test_kappa_does_not_depend_on_the_size_of_the_points(activation, exponent):
+    X = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.6, 0.9]], dtype=torch.float64)
+    c, far = (ntk_condition_number(Z, depth=2, activation=activation) for Z in (X, 2.0**exponent * X))
+    assert far.kappa == c.kappa
+    assert far.lambda_max == math.ldexp(c.lambda_max, 2 * exponent)
+    assert far.lambda_min == math.ldexp(c.lambda_min, 2 * exponent)
+    assert math.isfinite(far.residual)
+
+
+def test_eigenvalues_beyond_float64_are_refused():
+    X = torch.tensor([[1.0, 0.0], [0.6, 0.8]], dtype=torch.float64)
+    for size in (1e-200, 1e160, 1e200):
+        for activation, depth in (("relu", 2), ("linear", 2), ("relu", 0), ("relu2", 1)):
+            with pytest.raises(OverflowError, match=r"beyond float64: scale the input, which leaves kappa = \d"):
+                ntk_condition_number(size * X, depth=depth, activation=activation)
+    for size in (1e200, 1e-300, 1e308):
+        c = condition_number(size * torch.tensor([[1.0, 0.0], [0.0, 0.1]], dtype=torch.float64))
+        assert c.kappa == pytest.approx(10, rel=1e-12)
+        assert c.residual <= 1e-12 * size
+    with pytest.raises(OverflowError, match="beyond float64"):
+        condition_number(torch.tensor([[1e-310, 0.0], [0.0, 1e-311]], dtype=torch.float64))
+
+
+def test_cluster_is_never_ignored():
+    X = torch.tensor([[1.0, 0.0], [1.0, 1e-9]], dtype=torch.float64)
+    for options in ({"depth": 0}, {"depth": 2, "activation": "linear"}):
+        with pytest.raises(ValueError, match="merge rows yourself"):
+            ntk_condition_number(X, cluster=0.1, **options)
+    for cluster in (True, "0.1", math.nan):
+        with pytest.raises(ValueError, match="cluster must be an angle"):
+            ntk_condition_number(X, depth=1, cluster=cluster)
