@@ -5,10 +5,10 @@ hyperspherical form it is u . x + lam = 0, with u = w/|w| and lam = (b - t)/|w|;
 to the origin, -lam u, is the unit's spatial location. `of` reads the hyperplanes off a layer in any of
 five parametrizations:
 
-    SP    nn.Linear                              u = w/|w|             lam = b/|w| WN
-    weight_norm(nn.Linear)                 u = v/|v|             lam = b/g BN    Sequential(nn.Linear,
-    BatchNorm1d)     u = w/|w|             lam = (b - mu + sigma beta/gamma)/|w| LN
-    Sequential(nn.Linear, LayerNorm)       u = (w - wbar)/|..|   only if beta = 0: else `layer_norm_cone`
+    SP    nn.Linear                              u = w/|w|             lam = b/|w|
+    WN    weight_norm(nn.Linear)                 u = v/|v|             lam = b/g
+    BN    Sequential(nn.Linear, BatchNorm1d)     u = w/|w|             lam = (b - mu + sigma beta/gamma)/|w|
+    LN    Sequential(nn.Linear, LayerNorm)       u = (w - wbar)/|..|   only if beta = 0: else `layer_norm_cone`
     GmP   GmPLinear, GmPConv1d, GmPConv2d        u = u(theta)          lam = lam
 
 and `perturb` moves the numbers that training moves in each of them.
@@ -44,6 +44,7 @@ class Boundary:
 
     def __post_init__(self):
         normal, offset = _check.real_tensor(self.normal, "normal"), _check.real_tensor(self.offset, "offset")
+        object.__setattr__(self, "offset", offset)              # a number has become a tensor
         _check.alike(normal, offset, "normal and offset")
         if normal.ndim == 0 or normal.shape[-1] == 0 or normal.shape[:-1] != offset.shape:
             raise ValueError(f"normal must have shape (*units, n) and offset (*units), got "
@@ -67,7 +68,8 @@ class Boundary:
     @property
     def direction(self) -> Float[Tensor, "*units n"]:
         """u = w/|w|."""
-        return self.normal / self._length[..., None]
+        size = _size(self.normal)
+        return (self.normal / size) / torch.linalg.vector_norm(self.normal / size, dim=-1, keepdim=True)
 
     @property
     def lam(self) -> Float[Tensor, "*units"]:
@@ -81,6 +83,9 @@ class Boundary:
 
     def distance(self, x: Float[Tensor, "*batch n"]) -> Float[Tensor, "..."]:
         """Signed distance u . x + lam of points, (*batch, *units): positive where a unit is on."""
+        _check.alike(_check.real_tensor(x, "x"), self.normal, "x and the boundary")
+        if x.ndim == 0 or x.shape[-1] != self.normal.shape[-1]:
+            raise ValueError(f"x must have shape (..., {self.normal.shape[-1]}), got {tuple(x.shape)}")
         return torch.tensordot(x, self.direction, dims=([-1], [-1])) + self.lam
 
     def points(self, count: int, *, radius: float = 1.0,
@@ -91,6 +96,8 @@ class Boundary:
         with standard deviation `radius`, for which a generator is needed.
         """
         count, n = _check.count(count, "count", least=1), self.normal.shape[-1]
+        if not 0 <= radius < math.inf:
+            raise ValueError(f"radius must be a finite number >= 0, got {radius!r}")
         u = self.direction
         if n == 2:
             along = torch.stack([-u[..., 1], u[..., 0]], -1)
@@ -109,7 +116,18 @@ class Boundary:
 
     @property
     def _length(self) -> Tensor:
-        return torch.linalg.vector_norm(self.normal, dim=-1)
+        return _length(self.normal)
+
+
+def _size(x: Tensor) -> Tensor:
+    """A power of two next to each vector's largest entry, 1 for zero: squares over it neither over- nor underflow."""
+    size = x.detach().abs().amax(-1, keepdim=True)
+    return torch.where(size > 0, size / (2 * torch.frexp(size).mantissa), 1)
+
+
+def _length(x: Tensor) -> Tensor:
+    size = _size(x)
+    return torch.linalg.vector_norm(x / size, dim=-1) * size[..., 0]
 
 
 def of(layer: nn.Module, *, at: float = 0.0, batch: Float[Tensor, "b n"] | None = None) -> Boundary:
@@ -166,7 +184,7 @@ def breakpoints(activation) -> tuple[float, ...]:
             return (0.0,)
         case "hardtanh":
             return -1.0, 1.0
-        case ("srelu", left, right):
+        case ("srelu", left, right) if -math.inf < left <= right < math.inf:
             return float(left), float(right)
     raise ValueError(f"{activation!r} is not a known piecewise activation (a smooth one has no breakpoints)")
 
@@ -198,7 +216,7 @@ def perturb(layer: nn.Module, eps: float | Tensor | Mapping[str, float | Tensor]
                 raise ValueError(f"no parameter {name!r}: there are {', '.join(parameters)}")
             p = parameters[name]
             step = _check.real_tensor(step, f"eps[{name!r}]").to(p.dtype)
-            if step.ndim and step.numel() != p.numel():
+            if step.ndim and step.shape not in (p.shape, (p.numel(),)):
                 raise ValueError(f"eps[{name!r}] must have shape {tuple(p.shape)}, got {tuple(step.shape)}")
             p.add_(step.view_as(p) if step.ndim else step)
     return moved
@@ -215,7 +233,11 @@ def rotation_bound(w: Float[Tensor, "*units n"], eps: Float[Tensor, "*units n"])
     """
     w, eps = _check.real_tensor(w, "w"), _check.real_tensor(eps, "eps")
     _check.alike(w, eps, "w and eps")
-    ratio = torch.linalg.vector_norm(eps, dim=-1) / torch.linalg.vector_norm(w, dim=-1)
+    if w.ndim == 0 or w.shape[-1:] != eps.shape[-1:]:
+        raise ValueError(f"w and eps must have the same last dimension, got {tuple(w.shape)} and {tuple(eps.shape)}")
+    if bool(torch.isinf(w).any() or torch.isinf(eps).any()):
+        raise ValueError("w and eps must be finite: drop or repair infinite entries first")
+    ratio = _length(eps) / _length(w)
     if bool(ratio.isnan().any()):
         raise ValueError("w and eps are both zero in one row: no direction, no angle")
     return torch.where(ratio <= 1, torch.asin(ratio.clamp(max=1)), torch.full_like(ratio, math.pi))

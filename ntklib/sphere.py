@@ -115,7 +115,7 @@ def curve_length(theta: Float[Tensor, "*#batch m"], eps: Float[Tensor, "*#batch 
     It bounds the geodesic distance of the two ends from above, and is not that distance. Gauss-Legendre
     panels are doubled until two results agree within rtol; `with_error=True` returns (length, difference).
 
-    Raises RuntimeError if 8192 panels do not reach rtol.
+    Raises RuntimeError if 8192 panels do not reach rtol, ValueError for an angle of more than 2^20 radians in eps.
 
     >>> round(curve_length(torch.tensor([0.1, 0.0]).double(), torch.tensor([1.0, 1.0]).double()).item(), 4)
     1.1561
@@ -124,8 +124,15 @@ def curve_length(theta: Float[Tensor, "*#batch m"], eps: Float[Tensor, "*#batch 
     _check.alike(theta, eps, "theta and eps")
     if theta.shape[-1] != eps.shape[-1]:
         raise ValueError(f"eps must hold a step for each of {theta.shape[-1]} angles, got {eps.shape[-1]}")
+    try:
+        torch.broadcast_shapes(theta.shape, eps.shape)
+    except RuntimeError:
+        raise ValueError(f"theta and eps must broadcast over their leading dimensions, got {tuple(theta.shape)} and "
+                         f"{tuple(eps.shape)}") from None
     start, step = theta.double(), eps.double()
     longest = max(1.0, float(step.detach().abs().amax()) if step.numel() else 0.0)
+    if longest > 2**20:
+        raise ValueError(f"eps takes an angle through {longest:.3g} radians: split it into steps of at most 2^20")
     panels = 2 ** math.ceil(math.log2(longest))               # at least one a radian
     length = _gauss_panels(start, step, panels)
     while True:
@@ -148,12 +155,16 @@ def uniform_angles(n: int, dim: int, *, generator: torch.Generator,
     sin(theta_i)^(dim-1-i) on [0, pi], the last one uniform on [0, 2 pi). Angles all drawn uniformly are not
     this: they give E u_i^2 = 2^-i.
 
-    Raises ValueError for dim < 2: the two directions of a line have no angle.
+    Raises ValueError for dim < 2: the two directions of a line have no angle. TypeError without a generator, and for
+    a dtype other than float64 and float32.
 
     >>> uniform_angles(3, 5, generator=torch.Generator().manual_seed(0)).shape
     torch.Size([3, 4])
     """
     n, dim = _check.count(n, "n"), _check.count(dim, "dim", least=2)
+    if not isinstance(generator, torch.Generator) or dtype not in _check.DTYPES:
+        raise TypeError("uniform_angles needs generator=torch.Generator() and a dtype of float64 or float32, got "
+                        f"{generator!r} and {dtype}")
     gaussian = torch.randn(n, dim, dtype=torch.float64, device=generator.device, generator=generator)
     return _below_full_turn(to_angles(gaussian)[1].to(dtype))
 

@@ -338,3 +338,35 @@ def test_angles_of_a_layer_cover_the_circle():
     b = of(nn.Linear(2, 2000))
     assert (b.angles > math.pi).double().mean().item() == pytest.approx(0.5, abs=0.06)
     torch.testing.assert_close(b.angles, to_angles(b.normal)[1])
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_a_normal_of_any_length(size):
+    b = Boundary(size * torch.tensor([3.0, 4.0], dtype=f64), torch.tensor(-10 * size, dtype=f64))
+    assert torch.allclose(b.location, torch.tensor([1.2, 1.6], dtype=f64))
+    w, eps = size * torch.tensor([2.0, 0.0], dtype=f64), size * torch.tensor([0.0, 1.0], dtype=f64)
+    assert float(rotation_bound(w, eps)) == pytest.approx(math.pi / 6)
+
+
+def test_a_number_as_offset():
+    assert Boundary(torch.eye(2, dtype=f64)[0], 2.0)[()].lam == 2
+
+
+def test_refused_points():
+    b = Boundary(torch.eye(2), torch.ones(2))
+    with pytest.raises(ValueError, match=r"x must have shape \(..., 2\), got \(5, 3\)"):
+        b.distance(torch.rand(5, 3))
+    with pytest.raises(TypeError, match="one dtype"):
+        b.distance(torch.rand(5, 2).double())
+    for radius in (math.nan, -1.0):
+        with pytest.raises(ValueError, match="radius must be a finite number"):
+            b.points(3, radius=radius)
+    for t in (("srelu", 1.0, -0.5), ("srelu", math.nan, 1.0)):
+        with pytest.raises(ValueError, match="not a known piecewise activation"):
+            breakpoints(t)
+    with pytest.raises(ValueError, match=r"last dimension, got \(3,\) and \(2,\)"):
+        rotation_bound(torch.ones(3), torch.ones(2))
+    with pytest.raises(ValueError, match="finite"):
+        rotation_bound(torch.tensor([math.inf, 0.0]), torch.ones(2))
+    with pytest.raises(ValueError, match=r"must have shape \(3, 2\), got \(2, 3\)"):
+        perturb(nn.Linear(2, 3), {"weight": torch.ones(2, 3)})

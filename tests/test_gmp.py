@@ -596,3 +596,72 @@ def test_a_refused_parametrization_leaves_the_module_alone():
         geometric(module)
     assert type(module) is nn.Linear
     assert isinstance(module.weight, nn.Parameter)
+
+
+def test_from_module_keeps_modules_that_are_used_twice():
+    torch.manual_seed(0)
+    x, act, layer = torch.randn(6, 5), nn.ReLU(), nn.Linear(5, 5)
+    net = nn.Sequential(nn.Linear(5, 5), act, nn.Linear(5, 5), act, nn.Linear(5, 2))
+    assert [type(m).__name__ for m in from_module(net)] == ["GmPLinear", "GmPLinear", "Linear"]
+    assert torch.allclose(from_module(net)(x), net(x), atol=1e-6)
+    twice = nn.Sequential(layer, nn.ReLU(), layer, nn.ReLU())
+    assert torch.allclose(from_module(twice)(x), twice(x), atol=1e-6)
+    assert len(list(from_module(twice).parameters())) == 3
+    norm = nn.LayerNorm(5)
+    twice = from_module(nn.Sequential(nn.Linear(5, 5), nn.ReLU(), norm, nn.Linear(5, 5), nn.ReLU(), norm))
+    assert twice[1] is twice[3] is not norm
+
+
+def test_from_module_leaves_what_it_does_not_know():
+    class Twice(nn.Linear):
+        def forward(self, x):
+            return 2 * super().forward(x)
+
+    class TwiceNet(nn.Sequential):
+        def forward(self, x):
+            return 2 * super().forward(x)
+
+    hooked = nn.Linear(3, 3)
+    hooked.register_forward_hook(lambda module, inputs, z: z + 1)
+    for module in (Twice(3, 3), hooked, TwiceNet(nn.Linear(3, 3), nn.ReLU())):
+        with pytest.raises(TypeError, match="their own forward and without hooks"):
+            from_module(module)
+        net, x = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), module, nn.ReLU()), torch.randn(4, 3)
+        assert torch.allclose(from_module(net)(x), net(x), atol=1e-6)
+
+
+def test_from_module_keeps_what_is_frozen():
+    net = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 3, bias=False), nn.ReLU())
+    net[0].weight.requires_grad_(False)
+    first, second = from_module(net)
+    assert [p.requires_grad for p in (first.r, first.latitude, first.lam)] == [False, False, True]
+    assert all(p.requires_grad for p in second.parameters())
+
+
+def test_refused_layers_and_shapes():
+    tiny = nn.Linear(3, 2).half()
+    nn.init.constant_(tiny.weight, 1e-6)
+    nn.init.constant_(tiny.bias, 1)
+    with pytest.raises(ValueError, match=r"b/\|w\| of 2 of 2 units is beyond torch\.float16"):
+        from_module(tiny)
+    layer = geometric(nn.Linear(3, 2))
+    with pytest.raises(ValueError, match=r"must have shape \(2, 3\), got \(1, 3\)"):
+        layer.weight = torch.ones(1, 3)
+    assert layer(torch.ones(1, 3)).shape == (1, 2)
+    gmp = GmPLinear(3, 2)
+    with pytest.raises(ValueError, match="theta contains infinite"):
+        gmp.theta = torch.full((2, 2), math.inf)
+    with pytest.raises(ValueError, match=r"\(2, 3\), one row a unit, got \(1, 3\)"):
+        gmp.point_along(torch.ones(1, 3))
+    with pytest.raises(ValueError, match="x must have shape"):
+        gmp(torch.tensor(1.0))
+    with pytest.raises(ValueError, match=r"latitude\[None\]"):
+        unit(torch.zeros(3))
+    with pytest.raises(TypeError, match=r"x\.float\(\)"):
+        InputMeanNorm(2)(torch.ones(3, 2).long())
+
+
+def test_coordinates_of_tied_layers():
+    first, second = GmPLinear(3, 3), GmPLinear(3, 3)
+    second.r = first.r
+    assert [len(p) for p in coordinates(nn.Sequential(first, second)).values()] == [1, 2, 2, 0]

@@ -322,3 +322,14 @@ def test_curve_length_refuses_mismatched_arguments():
         curve_length(theta, theta[:2])
     with pytest.raises(TypeError, match="one dtype"):
         curve_length(theta, theta.float())
+
+
+def test_refused_steps_and_generators():
+    theta = torch.rand(3, 2)
+    with pytest.raises(ValueError, match=r"broadcast.*got \(3, 2\) and \(4, 2\)"):
+        curve_length(theta, torch.rand(4, 2))
+    with pytest.raises(ValueError, match=r"1e\+30 radians: split"):
+        curve_length(theta, torch.full((3, 2), 1e30))
+    for options in ({"generator": None}, {"generator": torch.Generator(), "dtype": torch.int64}):
+        with pytest.raises(TypeError, match="float64 or float32"):
+            uniform_angles(2, 3, **options)

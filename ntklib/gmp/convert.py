@@ -30,7 +30,9 @@ class Geometric(nn.Module):
         return (r[:, None] * unit(latitude)).to(r.dtype).view(self.shape)
 
     def right_inverse(self, weight: Tensor) -> tuple[Float[Tensor, " m"], Float[Tensor, "m k"]]:
-        """(r, latitude) of a weight, up to rounding. ValueError for a row that is zero or not finite."""
+        """(r, latitude) of a weight, up to rounding. ValueError for another shape, a zero or a non-finite row."""
+        if weight.shape != self.shape:
+            raise ValueError(f"the weight must have shape {self.shape}, got {tuple(weight.shape)}")
         wide = torch.float32 if weight.dtype in HALF else weight.dtype
         r, theta = to_angles(weight.detach().flatten(1).double())
         return r.to(weight.dtype), (math.pi / 2 - theta).to(wide)
@@ -71,41 +73,54 @@ def from_module(module: nn.Module) -> nn.Module:
 
     An nn.Linear, nn.Conv1d or nn.Conv2d becomes the layer that computes relu(module(x)). In an
     nn.Sequential each of them that a ReLU or LeakyReLU follows takes that activation in; all else is
-    copied, also the output layer. The argument itself is left alone. A layer without bias gets lam = 0,
-    which is then trained.
+    copied, also the output layer, and modules with hooks or a forward of their own. A module used twice is used
+    twice. The argument itself is left alone. A layer without bias gets lam = 0, which is then trained; what was
+    frozen stays frozen.
 
-    Raises TypeError for another module, ValueError for a unit of weight zero, for padding other than
-    zeros, and for a Sequential in which there is nothing to convert.
+    Raises TypeError for another module, ValueError for a unit of weight zero, or so small that b/|w| overflows,
+    for padding other than zeros, and for a Sequential in which there is nothing to convert.
 
     >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
     >>> [type(layer).__name__ for layer in from_module(net)]
     ['GmPLinear', 'Linear']
     """
-    if isinstance(module, nn.Sequential):
-        net = _convert_pairs(module)
+    if _is(module, nn.Sequential):
+        net = _convert_pairs(module, {})
         if not any(isinstance(layer, GmPLayer) for layer in net.modules()):
             raise ValueError("nothing to convert: no linear or convolution layer is followed by a ReLU")
         return net
-    if not isinstance(module, CONVERTIBLE):
+    if not _is(module, *CONVERTIBLE):
         raise TypeError(f"cannot convert {type(module).__name__}: only nn.Linear, nn.Conv1d, nn.Conv2d and "
-                        "nn.Sequential can be")
+                        "nn.Sequential can be, with their own forward and without hooks")
     return _convert(module, torch.relu)
 
 
 CONVERTIBLE = (nn.Linear, nn.Conv1d, nn.Conv2d)
 
 
-def _convert_pairs(net: nn.Sequential) -> nn.Sequential:
-    out, children = OrderedDict(), list(net.named_children())
+def _is(module, *kinds: type) -> bool:
+    """Whether a module computes what one of these does: of a subclass with another forward nothing is known."""
+    return (any(isinstance(module, kind) and type(module).forward is kind.forward for kind in kinds)
+            and not module._forward_hooks and not module._forward_pre_hooks)
+
+
+def _convert_pairs(net: nn.Sequential, done: dict) -> nn.Sequential:
+    """`done` has the copies by the id of what they are of, and the converted layers also by their activation."""
+    out, children = OrderedDict(), list(net._modules.items())         # named_children() gives a shared module once
     while children:
         name, module = children.pop(0)
         following = children[0][1] if children else None
-        if isinstance(module, CONVERTIBLE) and isinstance(following, nn.ReLU | nn.LeakyReLU):
+        if _is(module, *CONVERTIBLE) and _is(following, nn.ReLU, nn.LeakyReLU):
             children.pop(0)
-            activation = torch.relu if isinstance(following, nn.ReLU) else copy.deepcopy(following)
-            out[name] = _convert(module, activation)
+            key = id(module), getattr(following, "negative_slope", 0)
+            if key not in done:
+                activation = torch.relu if isinstance(following, nn.ReLU) else copy.deepcopy(following)
+                done[key] = _convert(module, activation)
+            out[name] = done[key]
+        elif _is(module, nn.Sequential):
+            out[name] = _convert_pairs(module, done)
         else:
-            out[name] = _convert_pairs(module) if isinstance(module, nn.Sequential) else copy.deepcopy(module)
+            out[name] = copy.deepcopy(module, done)
     return nn.Sequential(out).train(net.training)
 
 
@@ -127,6 +142,13 @@ def _convert(module: nn.Module, activation: Callable) -> GmPLayer:
     lam = torch.zeros_like(r) if module.bias is None else _check.real_tensor(module.bias.double(), "bias") / r
     layer.r.copy_(r)
     layer.lam.copy_(lam)
+    if not layer.lam.is_meta and not bool(layer.lam.isfinite().all()):
+        wrong = int((~layer.lam.isfinite()).sum())
+        raise ValueError(f"b/|w| of {wrong} of {len(r)} units is beyond {layer.lam.dtype}: drop these units, which "
+                         "are next to constant, or convert in a wider dtype")
+    layer.r.requires_grad_(weight.requires_grad)
+    layer.latitude.requires_grad_(weight.requires_grad)
+    layer.lam.requires_grad_((weight if module.bias is None else module.bias).requires_grad)
     return layer
 
 
@@ -148,7 +170,8 @@ def coordinates(model: nn.Module) -> dict[str, list[nn.Parameter]]:
         else:
             continue
         for kind, parameter in found.items():
-            kinds[kind].append(parameter)
+            if all(parameter is not known for known in kinds[kind]):
+                kinds[kind].append(parameter)
     known = {id(p) for parameters in kinds.values() for p in parameters}
     kinds["other"] = [p for p in model.parameters() if id(p) not in known]
     return kinds

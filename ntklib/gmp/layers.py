@@ -84,6 +84,8 @@ class GmPLayer(KeepsAngles, nn.Module):
             units, angles = self.latitude.shape
             raise ValueError(f"theta must hold {angles} angles for each of {units} units, got shape "
                              f"{tuple(theta.shape)}: ({units}, {angles}) is right")
+        if not theta.is_meta and bool(torch.isinf(theta.detach()).any()):
+            raise ValueError("theta contains infinite entries: an angle is a finite number of radians")
         with torch.no_grad():
             self.latitude.copy_(math.pi / 2 - theta.double())
 
@@ -120,7 +122,10 @@ class GmPLayer(KeepsAngles, nn.Module):
 
     @torch.no_grad()
     def point_along(self, w: Float[Tensor, "count n"]) -> Float[Tensor, " count"]:
-        """Turn the units to the directions of w; returns |w|. ValueError for a zero or non-finite row."""
+        """Turn the units to the directions of w; returns |w|. ValueError for a zero or non-finite row, or a shape."""
+        if w.shape != (len(self.latitude), self.latitude.shape[1] + 1):
+            raise ValueError(f"w must have shape {(len(self.latitude), self.latitude.shape[1] + 1)}, one row a unit, "
+                             f"got {tuple(w.shape)}")
         r, theta = to_angles(w.double())
         self.latitude.copy_(math.pi / 2 - theta)
         if self.sign is not None:
@@ -152,7 +157,7 @@ class GmPLinear(GmPLayer):
         self.in_features, self.out_features = in_features, out_features
 
     def _affine(self, x, u):
-        if x.shape[-1] != self.in_features:
+        if x.ndim == 0 or x.shape[-1] != self.in_features:
             raise ValueError(f"x must have shape (..., {self.in_features}), got {tuple(x.shape)}")
         return F.linear(x, u, self.lam)
 

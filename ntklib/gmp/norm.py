@@ -36,6 +36,8 @@ class InputMeanNorm(nn.Module):
         """x with the mean of each feature taken off."""
         if x.ndim < 2 or x.shape[1] != self.num_features:
             raise ValueError(f"x must have shape (N, {self.num_features}, ...), got {tuple(x.shape)}")
+        if not x.is_floating_point():
+            raise TypeError(f"x must be floating-point, as its mean is, got {x.dtype}: use x.float()")
         mean = self._batch_mean(x) if self.training else self.running_mean
         return x - mean.to(x.dtype).view(-1, *[1] * (x.ndim - 2))
 

@@ -24,6 +24,9 @@ def unit(latitude: Float[Tensor, "*batch units m"]) -> Float[Tensor, "*batch uni
     >>> unit(torch.tensor([[0.0, torch.pi / 6]]))
     tensor([[0.0000, 0.5000, 0.8660]])
     """
+    if latitude.ndim < 2:
+        raise ValueError(f"latitude must have shape (..., units, angles), got {tuple(latitude.shape)}"
+                         + (": use latitude[None] for one unit" if latitude.ndim else ""))
     if latitude.shape[-1] == 0:
         return latitude.new_ones(*latitude.shape[:-1], 1)
     if torch.compiler.is_compiling():
