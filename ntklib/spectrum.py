@@ -66,7 +66,7 @@ def condition_number(K: Float[Tensor, "n n"]) -> Conditioning:
     (inf, 2.0, 0.0, 1)
     """
     K = check_symmetric(K)
-    eps, (K, e) = torch.finfo(K.dtype).eps, _scaled(K.double())
+    eps, (K, e) = torch.finfo(K.dtype).eps, _scaled(K.double(), slack=200)
     return _unscaled(_of_matrix(K, eps, e), e)
 
 
@@ -146,9 +146,11 @@ def ntk_condition_number(X: Float[Tensor, "n d"], *, depth: int, activation="rel
 
 # Everything is computed at a size at which neither squares overflow nor residuals underflow.
 
-def _scaled(x: Tensor) -> tuple[Tensor, int]:
-    """x / 2^e with its largest entry in [1/2, 1), and e."""
+def _scaled(x: Tensor, slack: int = 0) -> tuple[Tensor, int]:
+    """x / 2^e with its largest entry in [1/2, 1), and e; x itself, uncopied, and 0 if |e| is within `slack`."""
     e = math.frexp(float(x.abs().max()))[1]
+    if abs(e) <= slack:
+        return x, 0
     return x * 2. ** (-e // 2) * 2. ** (-e - -e // 2), e             # 2^-e alone may overflow
 
 

@@ -77,3 +77,8 @@ def test_refused_arguments():
 
 def test_the_packages_stay_optional():
     assert builtins.__import__("ntklib").load is load
+
+
+def test_a_name_must_be_a_string():
+    with pytest.raises(ValueError, match=r"no data set \['iris'\]: choose from"):
+        load(["iris"])
