@@ -129,7 +129,7 @@ def test_keyboard_mouse_presets_reset_and_link(on_page):
             assert state(figure)[c.name] in c.values[-max(2, len(c.values) // 5) :], f"{c.name} is dead to the mouse"
             shows(figure, expected(e, state(figure), figure))
     for name, preset in e.presets.items():
-        figure.locator(f"[data-preset={json.dumps(name)}]").click()
+        figure.locator(f"[data-preset={json.dumps(name, ensure_ascii=False)}]").click()
         assert state(figure) == preset
         shows(figure, expected(e, preset, figure))
     in_link = "([id, s]) => location.hash === `#${id}?${new URLSearchParams(s)}`"

@@ -107,7 +107,7 @@ def _predict(id: str, p) -> str:
     return (
         f'<div class="ex-predict"><label for="{id}-guess">{inline(p.question)}</label>'
         f'<span class="ex-guess-box"><input type="number" step="any" id="{id}-guess" data-guess{_bounds(p.range)} disabled autocomplete="off"><span>{esc(p.unit)}</span></span>'
-        f'{_button("Reveal", "data-reveal")}{_button("Guess again", "data-again hidden")}<p class="ex-verdict" data-verdict aria-live="polite"></p></div>'
+        f'{_button("Show without a guess", "data-reveal")}{_button("Guess again", "data-again hidden")}<p class="ex-verdict" data-verdict aria-live="polite"></p></div>'
     )
 
 
