@@ -68,8 +68,8 @@ class Boundary:
     @property
     def direction(self) -> Float[Tensor, "*units n"]:
         """u = w/|w|."""
-        size = _size(self.normal)
-        return (self.normal / size) / torch.linalg.vector_norm(self.normal / size, dim=-1, keepdim=True)
+        w = self.normal / _size(self.normal)
+        return w / torch.linalg.vector_norm(w, dim=-1, keepdim=True)
 
     @property
     def lam(self) -> Float[Tensor, "*units"]:

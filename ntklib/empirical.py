@@ -273,7 +273,7 @@ def _refuse_mixing(model: nn.Module, X: Tensor) -> None:
         return
     with torch.no_grad():
         once, again = _outputs(model, X[:64]), _outputs(model, X[:64])
-    if not torch.equal(once.isfinite(), torch.ones_like(once, dtype=torch.bool)):
+    if not bool(once.isfinite().all()):
         raise ValueError(f"{type(model).__name__} maps X to NaN or infinite numbers: look for such weights, or scale "
                          "X down")
     if not torch.allclose(once, again, rtol=1e-3, atol=1e-3 * float(once.abs().max())):

@@ -174,7 +174,7 @@ def test_a_twin_returns_what_compute_returns(at, home):
     """Where the states are too many for a table, the page computes as Python does: in random states."""
     for e in [e for e in map(explorable, REGISTRY) if e.twin and home[e.id]]:
         seen, rng = at(e.id)[0], random.Random(e.id)
-        states = [e.default, *e.presets.values(), *({c.name: rng.choice(c.values) for c in e.controls} for _ in range(40))]
+        states = [e.default, *e.presets.values(), *({c.name: rng.choice(c.values) for c in e.controls} for _ in range(100))]
         for s, got in zip(states, seen.page.evaluate(TWIN, [e.id, states]), strict=True):
             want = plain(e.run(s))
             assert got.keys() == want.keys(), s
