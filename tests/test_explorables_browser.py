@@ -320,6 +320,20 @@ def test_a_moved_control_leaves_the_chart_its_size(on_page):
             assert abs(size[2] - size[3]) < 3, size
 
 
+@pytest.mark.parametrize("width", [1280, 380])
+def test_no_word_is_cut_off(on_page, width):
+    """The words lie in boxes of a fixed size, which must hold the longest of them."""
+    _, seen, figure = on_page
+    seen.page.set_viewport_size({"width": width, "height": 800})
+    seen.page.wait_for_timeout(100)
+    for button in [*figure.locator("[data-preset]").all(), figure.locator("[data-reset]")]:
+        button.click()
+        cut = figure.evaluate("""figure => [...figure.querySelectorAll(".ex-control output, .ex-readout, .ex-code")]
+            .filter(box => box.scrollHeight > box.clientHeight + 1 || !box.matches(".ex-code") && box.scrollWidth > box.clientWidth + 1)
+            .map(box => [box.textContent, box.scrollWidth, box.clientWidth, box.scrollHeight, box.clientHeight])""")
+        assert not cut, cut
+
+
 @pytest.mark.parametrize("hash", ["%E0%A4%A", "%", "two-fates?theta=1e999", "two-fates?__proto__=1", "unknown?x=1", "two-fates?"])
 def test_a_broken_link_breaks_nothing(hash, visit, site, home):
     seen = visit(f"{site}/{home['two-fates']}#{hash}", settle=False)

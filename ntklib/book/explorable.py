@@ -71,7 +71,8 @@ class Explorable(anywidget.AnyWidget):
         twin: Twin | None = None,
     ):
         self.compute, self.controls, self.id = compute, list(controls), id
-        self.title, self.alt, self.caption, self.readout, self.code = title, alt, caption, readout, code
+        self.title, self.alt, self.code = title, alt, code
+        self.caption, self.readout = (text.replace(" %", "\u00a0%") for text in (caption, readout))   # one line, both
         self.predict, self.drag, self.twin = predict, drag, twin
         self._by_name = {c.name: c for c in controls}
         self.default = {c.name: c.value for c in controls}

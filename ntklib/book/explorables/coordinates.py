@@ -365,7 +365,7 @@ def angle_laws_figure() -> Explorable:
     """Most angles of a uniform direction are near 90 degrees."""
     m = alt.X(
         "behind:Q", title="coordinates behind it, m",
-        scale=alt.Scale(type="log", domain=[2, 1000]), axis=alt.Axis(values=[2, 5, 10, 20, 50, 100, 200, 500, 1000], format="d"),
+        scale=alt.Scale(type="log", domain=[2, 1000]), axis=alt.Axis(values=[2, 5, 10, 20, 50, 100, 500], format="d"),
     )
     degrees = {"scale": alt.Scale(domain=[0, 180]), "axis": alt.Axis(values=[0, 45, 90, 135, 180], labelExpr="datum.value + '°'")}
     spread = alt.Chart(alt.NamedData("spread"))
@@ -573,9 +573,9 @@ def glorot_directions_figure() -> Explorable:
         title="Weights from a square, and a sign that is lost on the way",
         alt="Left: weights drawn in a square; those below the axis are hollow and their mirror images above it are filled. Middle: the density of the directions, "
         "zero on the lower half, high at the diagonals. Right: the share of units that answer an input, by its direction, which falls to zero straight down.",
-        caption="*Left*: pairs of weights, uniform in a square; hollow dots are where the conversion takes them from. A sector reaches farther towards a "
-        "corner, and the number of units in it grows with the square of that. *Middle*: units by direction: the exact law (brown), 20 000 draws (purple), "
-        "a uniform law (dashed). *Right*: the share of units with $u\\cdot x>0$ for an input $x$ in that direction.",
+        caption="*The last two weights*: pairs, uniform in a square; hollow dots are where the conversion takes them from. A sector reaches farther towards a "
+        "corner, and the number of units in it grows with the square of that. *Where units point*: the exact law (brown), 20 000 draws (purple), "
+        "a uniform law (dashed). *Who answers*: the share of units with $u\\cdot x>0$ for an input $x$ in that direction.",
         readout="At {theta}°: {times:.2f} times as many units as in a uniform law. An input there is answered by {active:.0f} % of the units.",
         presets={
             "Straight down": {"law": "code", "theta": 270},

@@ -119,7 +119,7 @@ async function render({ model, el }) {
   const root = model.page ? el : el.querySelector("figure"), $ = s => root.querySelector(s), $$ = s => [...root.querySelectorAll(s)];
   const spec = JSON.parse($("script[type='application/json']").textContent);
   const stop = new AbortController(), listen = (node, type, f) => node.addEventListener(type, f, { signal: stop.signal });
-  const plots = $$(".ex-plot"), readout = $("[data-readout]"), guessKey = `ntk-guess:${spec.id}`;
+  const plots = $$(".ex-plot"), readout = $("[data-readout]"), code = $(".ex-code"), guessKey = `ntk-guess:${spec.id}`;
   const ui = Object.fromEntries(spec.controls.map(c => [c.name, { c, input: $(`[data-control="${c.name}"]`), output: $(`[data-control="${c.name}"] + output`) }]));
   let state = { ...spec.default }, shown = state, views = [], queued = 0, again = false, settle, saveTimer;
   let guess = spec.predict && recall();
@@ -191,12 +191,20 @@ async function render({ model, el }) {
     }
     const scalar = hidden() ? {} : Object.fromEntries(Object.entries(data.scalar ?? {}).map(([k, [v]]) => [k, typeof v === "number" ? Math.fround(v) : v]));
     say(fill(spec.readout, { ...shown, ...scalar }));
-    if ($("[data-code]")) $("[data-code]").textContent = fill(spec.code, shown);
+    if (code) { $("[data-code]").textContent = fill(spec.code, shown); grow(code); }
     root.dataset.state = JSON.stringify(state);
   }
+  // The words lie in boxes of their own size (explorable.css), so that a new number is no reason to lay out the page again.
+  // A box grows with its text, and shrinks only when the figure gets another size.
+  function grow(box) {
+    const lack = box.scrollHeight - box.clientHeight;
+    if (lack > 0 && root.dataset.ready) box.style.height = `${box.offsetHeight + lack}px`;
+  }
+  function fit() { for (const box of [readout, code]) if (box) { box.style.height = ""; grow(box); } }
   function say(text) {                          // busy while it moves: a screen reader speaks when it has settled
     readout.setAttribute("aria-busy", "true");
     readout.textContent = text;
+    grow(readout);
     $(".ex-plots").setAttribute("aria-label", `${spec.alt} ${text}`);
     clearTimeout(settle);
     settle = setTimeout(() => readout.setAttribute("aria-busy", "false"), 500);
@@ -349,6 +357,7 @@ async function render({ model, el }) {
     draw();
   }
   const sizes = new ResizeObserver(entries => {
+    requestAnimationFrame(fit);
     for (const e of entries) {
       const view = views[plots.indexOf(e.target)]?.view, { width, height } = e.contentRect;
       if (view && width && (Math.abs(view.width() - width) > 1 || Math.abs(view.height() - height) > 1)) view.width(width).height(height).run();
@@ -364,6 +373,7 @@ async function render({ model, el }) {
   if (spec.predict) verdict();
   if (model.page) restore();
   root.dataset.ready = "1";
+  fit();
 
   return () => {
     stop.abort(); themes.disconnect(); sizes.disconnect();
