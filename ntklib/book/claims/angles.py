@@ -13,11 +13,10 @@ from torch import Tensor
 
 from ntklib import angles
 from ntklib.book.claims import Chapter, Discrepancy, Source, claim
+from ntklib.book.claims.sources import BOOK, LIU
 
 CHAPTER = Chapter("angles", "The arc-cosine angle map", "angles/01_angle_map")
-PAPER = Source("Liu, Bi, Hui and Liu 2025", "", "arXiv 2305.08813v2", "https://arxiv.org/abs/2305.08813v2")
 CHO_SAUL = Source("Cho and Saul 2009", "the arc-cosine kernel of degree 1", "NeurIPS 22")
-BOOK = Source("This book", "not in the papers")
 C_SIGMA = 2.0                                       # 1 / E[relu(u)^2], the paper's equation (1)
 SEED = 1
 
@@ -80,7 +79,7 @@ def layer_limit():
     return (limit - angles.angle_map(theta).cos()).abs().max()
 
 
-@claim("angles-norm", of=CHAPTER, verdict="proved", source=PAPER.at("section 2, equation (1)"),
+@claim("angles-norm", of=CHAPTER, verdict="proved", source=LIU.at("section 2, equation (1)"),
        derivation="symbolic.relu_kernel",
        statement=r"With $c_\sigma=2$ a layer keeps the squared length of its input: on average at every "
                  r"width, and exactly as $m\to\infty$.",
@@ -114,7 +113,7 @@ def finite_width():
     return abs(np.polyfit(np.log(widths), np.log(scatter), 1)[0] + 0.5)
 
 
-@claim("angles-range", of=CHAPTER, verdict="proved", source=PAPER.at("appendix A"),
+@claim("angles-range", of=CHAPTER, verdict="proved", source=LIU.at("appendix A"),
        derivation="symbolic.angle_map",
        statement=r"$g$ maps $[0,\pi]$ onto $[0,\pi/2]$; in particular $g(0)=0$ and $g(\pi)=\pi/2$.",
        discrepancy=Discrepancy(
@@ -131,7 +130,7 @@ def image():
     return max(abs(float(g[0])), abs(float(g[-1]) - pi / 2))
 
 
-@claim("angles-increasing", of=CHAPTER, verdict="proved", source=PAPER.at("Proposition A.1"),
+@claim("angles-increasing", of=CHAPTER, verdict="proved", source=LIU.at("Proposition A.1"),
        derivation="symbolic.monotonicity_steps",
        statement=r"$g$ is strictly increasing, with $g'(z)=\frac{(\pi-z)\sin z}{\pi\sin g(z)}$ on $(0,\pi)$.",
        measures="largest relative error of the derivative", tolerance=1e-10)
@@ -145,7 +144,7 @@ def increasing():
     return (slope / torch.tensor(stated, dtype=torch.float64) - 1).abs().max()
 
 
-@claim("angles-below-identity", of=CHAPTER, verdict="proved", source=PAPER.at("Proposition A.1"),
+@claim("angles-below-identity", of=CHAPTER, verdict="proved", source=LIU.at("Proposition A.1"),
        derivation="symbolic.contraction_steps",
        statement=r"$g(z)\le z$ on $[0,\pi]$, with equality only at $z=0$.",
        measures="largest relative error of $z-g(z)$", tolerance=2e-14)
@@ -173,7 +172,7 @@ def near_identity():
     return max(beyond, *(abs(r - q) for r, q in zip(ratio, library, strict=True)))
 
 
-@claim("angles-series", of=CHAPTER, verdict="proved", source=PAPER.at("Lemma E.6, for one layer"),
+@claim("angles-series", of=CHAPTER, verdict="proved", source=LIU.at("Lemma E.6, for one layer"),
        derivation="symbolic.angle_map_series",
        statement=r"$g(z)=z-\frac{z^2}{3\pi}-\frac{z^3}{18\pi^2}-\frac{5+6\pi^2}{270\pi^3}z^4+O(z^5)$; the "
                  "paper has the terms up to $z^2$.",
@@ -203,7 +202,7 @@ def flat_at_pi():
         return abs((mp.pi / 2 - exact(mp.pi - eps)) / (eps**3 / (3 * mp.pi)) - 1)
 
 
-@claim("angles-collapse", of=CHAPTER, verdict="proved", source=PAPER.at("Theorem A.2"),
+@claim("angles-collapse", of=CHAPTER, verdict="proved", source=LIU.at("Theorem A.2"),
        derivation="symbolic.contraction_steps",
        statement=r"Applied again and again, $g$ takes every angle down to $0$: for every $z\in(0,\pi]$ the "
                  r"angles $g^{(l)}(z)$ decrease strictly in $l$ and tend to $0$.", seed=SEED,

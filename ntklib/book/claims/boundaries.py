@@ -10,15 +10,12 @@ import torch
 from torch import Tensor
 
 from ntklib import boundaries
-from ntklib.book.claims import Chapter, Discrepancy, Source, claim
+from ntklib.book.claims import Chapter, Discrepancy, claim
+from ntklib.book.claims.sources import BOOK, CHEN, CHEN_REPLY
 from ntklib.book.explorables import boundaries as shown
 from ntklib.sphere import to_angles
 
 CHAPTER = Chapter("boundaries", "Characteristic activation boundaries", "boundaries/13_activation_boundaries")
-PAPER = Source("Chen and Ge 2024", "", "arXiv 2305.15912v5", "https://arxiv.org/abs/2305.15912v5")
-REBUTTAL = Source("Chen and Ge 2024", "answers to the reviewers", "OpenReview 7HFQfRjdcn",
-                  "https://openreview.net/forum?id=7HFQfRjdcn")
-BOOK = Source("This book", "not in the papers")
 SEED = 1
 f64 = torch.float64
 
@@ -73,7 +70,7 @@ def patterns(W: Tensor, b: Tensor, radius: float) -> int:
 
 
 # ---- the claims --------------------------------------------------------------------------------------
-@claim("boundaries-location", of=CHAPTER, verdict="proved", source=PAPER.at("Definition 2.1"),
+@claim("boundaries-location", of=CHAPTER, verdict="proved", source=CHEN.at("Definition 2.1"),
        derivation="symbolic.boundaries.location_steps", seed=SEED,
        statement=r"The boundary of a unit with weights $w$ and bias $b$ is $B=\{x:w\cdot x+b=0\}$, and its "
                  r"point nearest to the origin is $\phi=-b\,w/|w|^2$, at the distance $|b|/|w|$.",
@@ -88,7 +85,7 @@ def location():
     return worst
 
 
-@claim("boundaries-two-coordinates", of=CHAPTER, verdict="proved", source=PAPER.at("Definitions 2.1 and 3.1"),
+@claim("boundaries-two-coordinates", of=CHAPTER, verdict="proved", source=CHEN.at("Definitions 2.1 and 3.1"),
        derivation="symbolic.boundaries.location_steps", seed=SEED,
        statement=r"In hyperspherical coordinates, $w=|w|\,u(\theta)$ and $\lambda=b/|w|$, the same set is "
                  r"$B=\{x:u(\theta)\cdot x+\lambda=0\}$ and the same point $\phi=-\lambda\,u(\theta)$.",
@@ -108,7 +105,7 @@ def two_coordinates():
     return worst
 
 
-@claim("boundaries-scale", of=CHAPTER, verdict="proved", source=PAPER.at("section 2"),
+@claim("boundaries-scale", of=CHAPTER, verdict="proved", source=CHEN.at("section 2"),
        derivation="symbolic.boundaries.location", seed=SEED,
        statement=r"Multiplying $w$ and $b$ by the same $c>0$ moves neither the boundary nor its active side: a "
                  r"unit has $n+1$ numbers, its boundary $n$. The last one is a scale, $\sigma(cw\cdot x+cb)="
@@ -150,7 +147,7 @@ def spline():
     return worst
 
 
-@claim("boundaries-breakpoints", of=CHAPTER, verdict="holds under", source=REBUTTAL.at("on other activations"),
+@claim("boundaries-breakpoints", of=CHAPTER, verdict="holds under", source=CHEN_REPLY.at("on other activations"),
        derivation="boundaries.breakpoints", seed=SEED,
        statement=r"The analysis carries over to any piecewise activation: each breakpoint $t$ gives a unit the boundary "
                  r"$w\cdot x+b=t$, at $\lambda_t=(b-t)/|w|$. Two breakpoints give parallel boundaries, "
@@ -210,7 +207,7 @@ def pieces():
     return worst
 
 
-@claim("boundaries-by-location", of=CHAPTER, verdict="corrected", source=REBUTTAL.at("on parametrising the neurons themselves"),
+@claim("boundaries-by-location", of=CHAPTER, verdict="corrected", source=CHEN_REPLY.at("on parametrising the neurons themselves"),
        derivation="symbolic.boundaries.location_steps", seed=SEED,
        statement=r"A unit can be parametrised by its location: $u=\phi/|\phi|$ and $\lambda=-|\phi|$ are differentiable for "
                  r"$\phi\ne0$, and a step $d\phi$ turns the boundary by up to $\arcsin(|d\phi|/|\phi|)$, as a step in $w$ does. "
@@ -246,7 +243,7 @@ def by_location():
     return worst
 
 
-@claim("boundaries-sampling", of=CHAPTER, verdict="verified", source=REBUTTAL.at("on parametrising the neurons themselves"),
+@claim("boundaries-sampling", of=CHAPTER, verdict="verified", source=CHEN_REPLY.at("on parametrising the neurons themselves"),
        derivation="symbolic.boundaries.cap_share", seed=SEED,
        statement=r"Placing units by rejection sampling suffers from the dimension. The share of random directions of $\mathbb R^n$ within "
                  r"$\alpha<\pi/2$ of a wanted one is at most $\frac12\sin^{n-1}\alpha$: at $\alpha=30^\circ$ it is 1 in 6 for "

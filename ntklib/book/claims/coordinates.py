@@ -12,18 +12,13 @@ import torch
 from torch import Tensor
 
 from ntklib import sphere
-from ntklib.book.claims import Chapter, Discrepancy, Source, claim
+from ntklib.book.claims import Chapter, Discrepancy, claim
+from ntklib.book.claims.sources import BOOK, CHEN, CHEN_CODE, CHEN_REPLY
 from ntklib.book.explorables import coordinates as shown
 from ntklib.symbolic import coordinates as symbolic
 from ntklib.symbolic import sphere as exact
 
 CHAPTER = Chapter("coordinates", "Hyperspherical coordinates", "boundaries/15_hyperspherical_coordinates")
-PAPER = Source("Chen and Ge 2024", "", "arXiv 2305.15912v5", "https://arxiv.org/abs/2305.15912v5")
-CODE = Source("Chen and Ge 2024", "released code, utils.py and models.py", "commit 8b7b3c8",
-              "https://github.com/Wenlin-Chen/geometric-parameterization")
-REBUTTAL = Source("Chen and Ge 2024", "answers to the reviewers", "OpenReview 7HFQfRjdcn",
-                  "https://openreview.net/forum?id=7HFQfRjdcn")
-BOOK = Source("This book", "not in the papers")
 SEED = 1
 f64 = torch.float64
 
@@ -69,7 +64,7 @@ def moment_of_sphere(powers) -> float:
 
 
 # ---- the claims --------------------------------------------------------------------------------------
-@claim("coordinates-inverse", of=CHAPTER, verdict="proved", source=PAPER.at("appendix B, equation (17)"),
+@claim("coordinates-inverse", of=CHAPTER, verdict="proved", source=CHEN.at("appendix B, equation (17)"),
        derivation="sphere.to_angles", seed=SEED,
        statement=r"Every $w\ne0$ of $\mathbb R^n$, $n\ge2$, is $|w|\,u(\theta)$ with "
                  r"$\theta_i=\operatorname{atan2}(|(w_{i+1},\dots,w_n)|,\,w_i)$ for $i\le n-2$ and "
@@ -120,7 +115,7 @@ def poles():
     return worst
 
 
-@claim("coordinates-law", of=CHAPTER, verdict="proved", source=PAPER.at("Remark 3.5"),
+@claim("coordinates-law", of=CHAPTER, verdict="proved", source=CHEN.at("Remark 3.5"),
        derivation="symbolic.sphere.density", seed=SEED,
        statement=r"A direction is uniform on the sphere exactly if its angles are independent, "
                  r"$\theta_i\in[0,\pi]$ with density $\propto\sin^{n-1-i}\theta_i$ for $i\le n-2$, and $\theta_{n-1}$ "
@@ -159,7 +154,7 @@ def flat():
     return worst
 
 
-@claim("coordinates-no-vanishing", of=CHAPTER, verdict="proved", source=REBUTTAL.at("answers to the reviewers, on gradients"),
+@claim("coordinates-no-vanishing", of=CHAPTER, verdict="proved", source=CHEN_REPLY.at("answers to the reviewers, on gradients"),
        derivation="symbolic.coordinates.tail_square", seed=SEED,
        statement=r"For a uniform direction the products of sines do not vanish in the mean square: "
                  r"$\mathbb E\prod_{i\le k}\sin^2\theta_i=\frac{n-k}{n}$, and $\mathbb E\,u_i^2=\frac1n$ for "
@@ -182,7 +177,7 @@ def no_vanishing():
     return worst
 
 
-@claim("coordinates-sign", of=CHAPTER, verdict="corrected", source=CODE, derivation="sphere.to_angles", seed=SEED,
+@claim("coordinates-sign", of=CHAPTER, verdict="corrected", source=CHEN_CODE.at("released code, utils.py and models.py"), derivation="sphere.to_angles", seed=SEED,
        statement=r"A conversion of weights to angles must take the sign of $w_n$ into the last angle. From $\sqrt{w_n^2}$ "
                  r"alone it comes back as $|w_n|$: wrong for half of all weights, at every $n$.",
        hypotheses="a law of the weights that is symmetric in $w_n$. Read, and recomputed in PyTorch; the TensorFlow code was not run.",
@@ -235,7 +230,7 @@ def silent():
     return worst
 
 
-@claim("coordinates-glorot", of=CHAPTER, verdict="corrected", source=PAPER.at("Remark 3.5, against the released code"),
+@claim("coordinates-glorot", of=CHAPTER, verdict="corrected", source=CHEN.at("Remark 3.5, against the released code"),
        derivation="symbolic.coordinates.glorot_density", seed=SEED,
        statement=r"Weights drawn from a cube are not uniform in direction. At every $n$ the angle "
                  r"$\operatorname{atan2}(w_n,w_{n-1})$ has the density $\frac{1}{8\max(\cos^2\theta,\,\sin^2\theta)}$ on a full turn: "
@@ -284,7 +279,7 @@ def fourths():
     return max(abs(float(u.pow(4).sum(-1).mean()) / float(s) - 1) for u, s in zip((uniform, cube), stated, strict=True))
 
 
-@claim("coordinates-sparse", of=CHAPTER, verdict="holds under", source=REBUTTAL.at("answers to the reviewers, on sparsity"),
+@claim("coordinates-sparse", of=CHAPTER, verdict="holds under", source=CHEN_REPLY.at("answers to the reviewers, on sparsity"),
        derivation="sphere.jacobian", seed=SEED,
        statement=r"The derivatives have an exact pattern: $\partial u_i/\partial\theta_j=0$ for $i<j$, a share $\frac{n-2}{2n}$ of "
                  r"all. The direction itself is sparse only near a pole: if $\sin\theta_k=0$ for some $k\le n-2$, all later coordinates vanish.",

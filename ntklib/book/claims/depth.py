@@ -12,11 +12,10 @@ import torch
 
 from ntklib import angles, kernels
 from ntklib.book.claims import Chapter, Discrepancy, Source, claim
+from ntklib.book.claims.sources import BOOK, LIU
 
 CHAPTER = Chapter("depth", "Depth: embeddings collapse", "angles/02_depth")
-PAPER = Source("Liu, Bi, Hui and Liu 2025", "", "arXiv 2305.08813v2", "https://arxiv.org/abs/2305.08813v2")
 MEAN_FIELD = Source("Poole et al. 2016, Schoenholz et al. 2017", "the slope of the correlation map at 1")
-BOOK = Source("This book", "not in the papers")
 SEED = 2
 A = 1 / (3 * pi)                                    # what a layer adds to the reciprocal of a small angle
 
@@ -84,7 +83,7 @@ def ceiling():
     return excess
 
 
-@claim("depth-model", of=CHAPTER, verdict="holds under", source=PAPER.at("equation (37), proof of Theorem 3.5"),
+@claim("depth-model", of=CHAPTER, verdict="holds under", source=LIU.at("equation (37), proof of Theorem 3.5"),
        derivation="symbolic.depth.reciprocal_steps",
        statement=r"The continuous model $\frac{\theta}{1+L\theta/(3\pi)}$ gives $\theta^{(L)}$ to leading order.",
        hypotheses=r"$L\to\infty$, or $\theta\to0$ with $L\theta$ fixed. At finite depth it is too large: "
@@ -120,7 +119,7 @@ def rate():
     return worst
 
 
-@claim("depth-lemma", of=CHAPTER, verdict="holds under", source=PAPER.at("Lemma E.6"),
+@claim("depth-lemma", of=CHAPTER, verdict="holds under", source=LIU.at("Lemma E.6"),
        derivation="symbolic.depth.embedding_angle_series",
        statement=r"$\theta^{(\ell)}=\theta-\frac{\ell}{3\pi}\theta^2+\frac{2\ell^2-3\ell}{18\pi^2}\theta^3+O(\theta^4)$; the paper has the "
                  r"terms up to $\theta^2$.",

@@ -11,11 +11,10 @@ import numpy as np
 import torch
 
 from ntklib import angles
-from ntklib.book.claims import Chapter, Discrepancy, Source, claim
+from ntklib.book.claims import Chapter, Discrepancy, claim
+from ntklib.book.claims.sources import BOOK, LIU
 
 CHAPTER = Chapter("gradient", "The gradient angle", "angles/03_gradient_angle")
-PAPER = Source("Liu, Bi, Hui and Liu 2025", "", "arXiv 2305.08813v2", "https://arxiv.org/abs/2305.08813v2")
-BOOK = Source("This book", "not in the papers")
 SEED = 3
 QUARTER = degrees(acos(0.25))
 
@@ -105,7 +104,7 @@ def crossing(depth: int) -> float:
 
 
 # ---- the claims --------------------------------------------------------------------------------------
-@claim("gradient-formula", of=CHAPTER, verdict="proved", source=PAPER.at("Lemma 3.1, equations (7) and (8)"),
+@claim("gradient-formula", of=CHAPTER, verdict="proved", source=LIU.at("Lemma 3.1, equations (7) and (8)"),
        derivation="symbolic.gradient_angle",
        statement=r"$\cos\phi_L=\frac{1}{L+1}\sum_{\ell=0}^{L}\cos\theta^{(\ell)}\prod_{k=\ell}^{L-1}\left(1-\frac{\theta^{(k)}}{\pi}\right)$ "
                  r"for the angle $\phi_L$ between the gradients with respect to all weights.",
@@ -123,7 +122,7 @@ def formula():
     return worst
 
 
-@claim("gradient-autograd", of=CHAPTER, verdict="verified", source=PAPER.at("Lemma 3.1, equations (7) and (8)"),
+@claim("gradient-autograd", of=CHAPTER, verdict="verified", source=LIU.at("Lemma 3.1, equations (7) and (8)"),
        derivation="symbolic.gradient_angle", seed=SEED,
        statement=r"In real networks the share of each weight matrix in $\cos\phi$ is, on average, its forward factor times its backward "
                  r"factor over $L+1$.",
@@ -142,7 +141,7 @@ def autograd():
     return (shares.mean(0) - torch.tensor(expected, dtype=torch.float64)).abs().max()
 
 
-@claim("gradient-separation", of=CHAPTER, verdict="proved", source=PAPER.at("Theorem 3.2, at infinite width"),
+@claim("gradient-separation", of=CHAPTER, verdict="proved", source=LIU.at("Theorem 3.2, at infinite width"),
        derivation="symbolic.gradient.gradient_cosine_series",
        statement=r"For small angles $\phi_L\approx\sqrt{\frac{L\theta}{\pi}}$: not only is $\phi_L>\theta$, the ratio "
                  r"$\frac{\phi_L}{\theta}$ grows without bound as $\theta\to0$.",
@@ -161,7 +160,7 @@ def separation():
     return worst
 
 
-@claim("gradient-first-order", of=CHAPTER, verdict="corrected", source=PAPER.at("Corollary 3.3"),
+@claim("gradient-first-order", of=CHAPTER, verdict="corrected", source=LIU.at("Corollary 3.3"),
        derivation="symbolic.gradient.gradient_cosine_series",
        statement=r"$\frac{\cos\phi_L}{\cos\theta}=1-\frac{L\theta}{2\pi}+\frac{5L(L-1)\theta^2}{18\pi^2}+\dots$ as $L\theta\to0$.",
        hypotheses=r"$L\theta\to0$, for instance any fixed depth.",
@@ -200,7 +199,7 @@ def small_angle_law():
     return np.degrees(np.abs(path[5:] - np.arccos(((1 + s) ** 4 - 1) / (4 * s * (1 + s) ** 3)))).max()
 
 
-@claim("gradient-limit", of=CHAPTER, verdict="proved", source=PAPER.at("Theorem 3.5"),
+@claim("gradient-limit", of=CHAPTER, verdict="proved", source=LIU.at("Theorem 3.5"),
        derivation="symbolic.gradient.crossover_steps",
        statement=r"As $L\to\infty$, $\phi_L\to\arccos\frac14\approx75.5^\circ$ for every pair of inputs that do not have the same direction; "
                  r"$\cos\phi_L=\frac14+\frac38\frac{\ln L}{L}+O(1/L)$.",
@@ -222,7 +221,7 @@ def limit():
     return np.abs((whole - half) / log(2) - 3 / 8).max()
 
 
-@claim("gradient-crossover", of=CHAPTER, verdict="verified", source=PAPER.at("section 3 and Figure 1"),
+@claim("gradient-crossover", of=CHAPTER, verdict="verified", source=LIU.at("section 3 and Figure 1"),
        derivation="angles.gradient_angle",
        statement=r"$\phi_L>\theta$ exactly below an angle that depends on the depth: $66.78^\circ$ for $L=1$, $67.16^\circ$ for $2$, $68.23^\circ$ "
                  r"for $5$, $69.56^\circ$ for $10$, $74.06^\circ$ for $100$; it rises towards $\arccos\frac14$.",
@@ -244,7 +243,7 @@ def crossover():
     return worst
 
 
-@claim("gradient-depth", of=CHAPTER, verdict="holds under", source=PAPER.at("section 3 and Figure 1"),
+@claim("gradient-depth", of=CHAPTER, verdict="holds under", source=LIU.at("section 3 and Figure 1"),
        derivation="angles.gradient_angle",
        statement="Each further layer separates the gradients further.",
        hypotheses=r"$\theta<66.78^\circ$, where it holds at every depth (verified to $L=300$). From $66.78^\circ$ on the first layers bring "
@@ -310,7 +309,7 @@ def leaky():
     return worst
 
 
-@claim("gradient-kappa", of=CHAPTER, verdict="verified", source=PAPER.at("Proposition 4.1, and the rebuttal at ICLR 2024"),
+@claim("gradient-kappa", of=CHAPTER, verdict="verified", source=LIU.at("Proposition 4.1, and the rebuttal at ICLR 2024"),
        derivation="angles.gradient_deficit",
        statement=r"For two inputs of one length at a small angle $\kappa_{\mathrm{linear}}\approx\frac{4}{\theta^2}$ and "
                  r"$\kappa_{\mathrm{ReLU}}\approx\frac{4}{\phi_L^2}\approx\frac{4\pi}{L\theta}$.",

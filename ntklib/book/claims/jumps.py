@@ -12,15 +12,12 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrizations import weight_norm
 
 from ntklib import boundaries
-from ntklib.book.claims import Chapter, Discrepancy, Source, claim
+from ntklib.book.claims import Chapter, Discrepancy, claim
+from ntklib.book.claims.sources import BOOK, CHEN, CHEN_REPLY
 from ntklib.book.explorables import jumps as shown
 from ntklib.gmp import GmPLinear
 
 CHAPTER = Chapter("jumps", "What makes a boundary jump", "boundaries/14_jumps")
-PAPER = Source("Chen and Ge 2024", "", "arXiv 2305.15912v5", "https://arxiv.org/abs/2305.15912v5")
-REBUTTAL = Source("Chen and Ge 2024", "answers to the reviewers", "OpenReview 7HFQfRjdcn",
-                  "https://openreview.net/forum?id=7HFQfRjdcn")
-BOOK = Source("This book", "not in the papers")
 SEED = 1
 f64 = torch.float64
 
@@ -105,7 +102,7 @@ def exact_bound():
     return worst
 
 
-@claim("jumps-cartesian", of=CHAPTER, verdict="holds under", source=PAPER.at("section 2, the propositions on SP, WN and BN"),
+@claim("jumps-cartesian", of=CHAPTER, verdict="holds under", source=CHEN.at("section 2, the propositions on SP, WN and BN"),
        derivation="boundaries.perturb", seed=SEED,
        statement="In standard form, and with weight or batch normalisation, the direction of a boundary is unstable: a small "
                  "step can turn it over.",
@@ -153,7 +150,7 @@ def batch_norm_offset():
     return worst
 
 
-@claim("jumps-gmp", of=CHAPTER, verdict="verified", source=PAPER.at("Theorem 3.7"), derivation="boundaries.perturb", seed=SEED,
+@claim("jumps-gmp", of=CHAPTER, verdict="verified", source=CHEN.at("Theorem 3.7"), derivation="boundaries.perturb", seed=SEED,
        statement=r"In geometric form a step $\varepsilon$ in the angles turns the boundary by at most $|\varepsilon|$, whatever the "
                  r"unit, and a step $d\lambda$ moves its location by at most $|d\lambda|+|\lambda|\,|\varepsilon|$.",
        hypotheses="the proof is in the chapter on the angle theorem.", measures="largest excess over the bounds", tolerance=1e-9)
@@ -174,7 +171,7 @@ def gmp():
     return worst
 
 
-@claim("jumps-fifty-percent", of=CHAPTER, verdict="refuted", source=REBUTTAL.at("on randomly oriented perturbations"),
+@claim("jumps-fifty-percent", of=CHAPTER, verdict="refuted", source=CHEN_REPLY.at("on randomly oriented perturbations"),
        derivation="symbolic.jumps.mean_turn", seed=SEED,
        statement=r"“There would still be a 50 % chance that the angle between them is greater than 90 degrees, in which case the "
                  r"gradient update will be unstable.”",
@@ -219,7 +216,7 @@ def random_mean():
     return worst
 
 
-@claim("jumps-layer-norm", of=CHAPTER, verdict="corrected", source=REBUTTAL.at("on other normalisations"),
+@claim("jumps-layer-norm", of=CHAPTER, verdict="corrected", source=CHEN_REPLY.at("on other normalisations"),
        derivation="symbolic.jumps.layer_norm_quadric", seed=SEED,
        statement=r"Behind layer normalisation with $\beta\ne0$ the boundary is not a hyperplane: squared, it is a quadric in $x$, and a "
                  r"cone if the layer has no bias. With $\beta=0$ it is the hyperplane with the normal $w_i-\bar w$.",
@@ -274,7 +271,7 @@ def larger_scale():
     return max(abs(ratios[torch.optim.SGD] / 9 - 1), abs(ratios[torch.optim.Adam] / 3 - 1), abs(float(bound[0] / bound[1]) / 3 - 1))
 
 
-@claim("jumps-larger-variance", of=CHAPTER, verdict="open", source=REBUTTAL.at("on larger initial variance"),
+@claim("jumps-larger-variance", of=CHAPTER, verdict="open", source=CHEN_REPLY.at("on larger initial variance"),
        derivation="boundaries.rotation_bound",
        statement=r"“Could this instability issue also be solved by initializing the weights in SP to have larger variance relative to the learning rate?” "
                  r"“Unfortunately, no”: the final performance would be very poor. On this chapter's regression weights times 3 divide the largest turn by 2.5 or more. With "
@@ -293,7 +290,7 @@ def larger_variance():
     return kept["error"][three] / kept["error"][one]
 
 
-@claim("jumps-one-input", of=CHAPTER, verdict="verified", source=REBUTTAL.at("on spread-out activations"), derivation="boundaries.of", seed=SEED,
+@claim("jumps-one-input", of=CHAPTER, verdict="verified", source=CHEN_REPLY.at("on spread-out activations"), derivation="boundaries.of", seed=SEED,
        statement=r"With one input the location $\phi=-b/w$ of a unit in standard form leaves every bound as $w$ passes through zero, and "
                  r"comes back from the other side. In geometric form $|d\phi|=|d\lambda|$, and the sign of the weight is fixed.",
        measures="largest error of a location", tolerance=1e-9)

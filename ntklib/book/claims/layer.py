@@ -15,15 +15,12 @@ from torch.utils._pytree import tree_leaves
 
 from ntklib import boundaries, gmp, sphere
 from ntklib.book.claims import Chapter, Source, claim
+from ntklib.book.claims.sources import BOOK, CHEN, CHEN_CODE
 from ntklib.book.explorables import layer as shown
 from ntklib.symbolic import layer as symbolic
 
 CHAPTER = Chapter("layer", "The GmP layer", "boundaries/18_gmp_layer")
-PAPER = Source("Chen and Ge 2024", "", "arXiv 2305.15912v5", "https://arxiv.org/abs/2305.15912v5")
-CODE = Source("Chen and Ge 2024", "released code", "commit 8b7b3c8",
-              "https://github.com/Wenlin-Chen/geometric-parameterization")
 SALIMANS = Source("Salimans and Kingma 2016", "", "NeurIPS 29")
-BOOK = Source("This book", "not in the papers")
 SEED = 1
 f64 = torch.float64
 
@@ -89,7 +86,7 @@ class Work(TorchDispatchMode):
 
 
 # ---- the claims --------------------------------------------------------------------------------------
-@claim("layer-definition", of=CHAPTER, verdict="proved", source=PAPER.at("section 3"), derivation="gmp.GmPLinear", seed=SEED,
+@claim("layer-definition", of=CHAPTER, verdict="proved", source=CHEN.at("section 3"), derivation="gmp.GmPLinear", seed=SEED,
        statement=r"A GmP unit answers $z=r\,\sigma(u(\theta)\cdot x+\lambda)$. For $r>0$ that is the unit with the weights $w=r\,u(\theta)$ "
                  r"and the bias $b=r\lambda$; for $r<0$ it is minus the unit with $w=|r|\,u$ and $b=|r|\lambda$.",
        measures="largest error of an answer", tolerance=1e-12)
@@ -106,7 +103,7 @@ def definition():
     return worst
 
 
-@claim("layer-boundary", of=CHAPTER, verdict="proved", source=PAPER.at("Definition 3.1"), derivation="boundaries.of", seed=SEED,
+@claim("layer-boundary", of=CHAPTER, verdict="proved", source=CHEN.at("Definition 3.1"), derivation="boundaries.of", seed=SEED,
        statement=r"The boundary of a GmP unit, $\{x:u(\theta)\cdot x+\lambda=0\}$, depends on $\lambda$ and $\theta$ alone: no $r\ne0$, of either sign, "
                  "moves it.", measures="largest distance of a switching point from it", tolerance=1e-9)
 def boundary_without_radius():
@@ -126,7 +123,7 @@ def boundary_without_radius():
     return worst
 
 
-@claim("layer-numbers", of=CHAPTER, verdict="proved", source=CODE, derivation="gmp.GmPLinear", seed=SEED,
+@claim("layer-numbers", of=CHAPTER, verdict="proved", source=CHEN_CODE, derivation="gmp.GmPLinear", seed=SEED,
        statement=r"A GmP unit with $n\ge2$ inputs trains $n+1$ numbers, as many as weights with a bias, and none of them is redundant. "
                  "Weight normalisation and batch normalisation train $n+2$, one of which the function does not need.",
        measures="largest error of a count", tolerance=0.0)
@@ -202,7 +199,7 @@ def turning():
     return worst
 
 
-@claim("layer-location", of=CHAPTER, verdict="holds under", source=PAPER.at("section 3, after Theorem 3.7"),
+@claim("layer-location", of=CHAPTER, verdict="holds under", source=CHEN.at("section 3, after Theorem 3.7"),
        derivation="symbolic.layer.location_steps", seed=SEED,
        statement=r"A step $(d\lambda,d\theta)$ moves the location $\phi=-\lambda u$ of a unit by at most $|d\lambda|+|\lambda|\,|d\theta|$, whatever $r$ and "
                  r"$\theta$ are.",
@@ -308,7 +305,7 @@ def radius():
     return max(abs(2 * second - 1), abs(2 * (second - first**2) - (1 - 1 / pi)), abs(kept * (second - first**2) - 1))
 
 
-@claim("layer-conv", of=CHAPTER, verdict="proved", source=CODE, derivation="gmp.GmPConv2d", seed=SEED,
+@claim("layer-conv", of=CHAPTER, verdict="proved", source=CHEN_CODE, derivation="gmp.GmPConv2d", seed=SEED,
        statement=r"In a convolution each filter, flattened to $n=c_{\mathrm{in}}k_hk_w$ numbers, is a unit: the layer answers every patch of the image as "
                  r"$z=r\,\sigma(u(\theta)\cdot\mathrm{patch}+\lambda)$.", measures="largest error of an answer", tolerance=1e-12)
 def convolution():
@@ -326,7 +323,7 @@ def convolution():
     return worst
 
 
-@claim("layer-cost", of=CHAPTER, verdict="verified", source=CODE, derivation="gmp.GmPLinear", seed=SEED,
+@claim("layer-cost", of=CHAPTER, verdict="verified", source=CHEN_CODE, derivation="gmp.GmPLinear", seed=SEED,
        statement="What a GmP layer computes beyond weights and bias in a training step, with $m$ units of $n$ inputs each and a batch of $B$, is a multiple of $nm$ for the angles "
                  "and a multiple of $Bm$ for the radii; the matrix products, $3Bnm$ multiplications, are the same.",
        measures="error of the entries per input and unit, across n", tolerance=0.0)

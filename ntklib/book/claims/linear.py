@@ -14,12 +14,11 @@ import torch
 from torch import Tensor
 
 from ntklib import angles, dynamics, kernels, spectrum
-from ntklib.book.claims import Chapter, Discrepancy, Source, claim
+from ntklib.book.claims import Chapter, Discrepancy, claim
+from ntklib.book.claims.sources import BOOK, LIU
 from ntklib.symbolic import linear as symbolic
 
 CHAPTER = Chapter("linear", "The linear network", "angles/04_linear_network")
-PAPER = Source("Liu, Bi, Hui and Liu 2025", "", "arXiv 2305.08813v2", "https://arxiv.org/abs/2305.08813v2")
-BOOK = Source("This book", "not in the papers")
 SEED = 4
 GENERIC = torch.tensor([[cos(1), sin(1)], [-sin(1), cos(1)]], dtype=torch.float64)      # no unit of it is on an edge
 PAIR = torch.tensor([[1.0, 0.2], [0.3, 1.1]], dtype=torch.float64)
@@ -68,7 +67,7 @@ def close_points() -> Tensor:
 
 
 # ---- the claims --------------------------------------------------------------------------------------
-@claim("linear-angle", of=CHAPTER, verdict="proved", source=PAPER.at("Theorem 2.3"), derivation="symbolic.linear.kernel",
+@claim("linear-angle", of=CHAPTER, verdict="proved", source=LIU.at("Theorem 2.3"), derivation="symbolic.linear.kernel",
        statement=r"In a linear network of any depth, as $m\to\infty$, the angle between the gradients at two inputs is the "
                  r"angle between the inputs: $\bar\phi=\theta$.",
        hypotheses="independent standard Gaussian weights, no biases, the factor $1/\\sqrt m$ at each hidden layer.",
@@ -85,7 +84,7 @@ def angle():
     return max(abs(f - exact) for f in found)
 
 
-@claim("linear-norm", of=CHAPTER, verdict="corrected", source=PAPER.at("Theorem 2.3 and Lemma 3.1"), derivation="kernels.ntk_gram",
+@claim("linear-norm", of=CHAPTER, verdict="corrected", source=LIU.at("Theorem 2.3 and Lemma 3.1"), derivation="kernels.ntk_gram",
        statement=r"As $m\to\infty$, $\lVert\nabla f(x)\rVert=\sqrt{L+1}\,\lVert x\rVert$, without the ReLU and with it.",
        hypotheses="independent standard Gaussian weights, no biases.", seed=SEED,
        discrepancy=Discrepancy(
@@ -111,7 +110,7 @@ def norm():
     return max(worst, float((K.diagonal() / (16 * PAIR.square().sum(1)) - 1).abs().max()))
 
 
-@claim("linear-kernel", of=CHAPTER, verdict="corrected", source=PAPER.at("Corollary 2.4"), derivation="symbolic.linear.kernel",
+@claim("linear-kernel", of=CHAPTER, verdict="corrected", source=LIU.at("Corollary 2.4"), derivation="symbolic.linear.kernel",
        statement=r"As $m\to\infty$, the tangent kernel of a linear network is $\bar K=(L+1)\,G$, with $G=XX^\top$ the Gram matrix "
                  "of the inputs.",
        hypotheses="independent standard Gaussian weights, no biases.",
@@ -131,7 +130,7 @@ def kernel():
     return worst
 
 
-@claim("linear-kappa", of=CHAPTER, verdict="proved", source=PAPER.at("Corollary 2.4"), derivation="spectrum.ntk_condition_number",
+@claim("linear-kappa", of=CHAPTER, verdict="proved", source=LIU.at("Corollary 2.4"), derivation="spectrum.ntk_condition_number",
        statement=r"The condition number of that kernel is $\kappa(G)$ at every depth; where $G$ is singular, as for any $n>d$ "
                  r"points, it is singular at every depth, with the rank of $X$.",
        measures="largest relative error of kappa", tolerance=1e-11)

@@ -9,13 +9,11 @@ import torch
 from torch import Tensor
 
 from ntklib import boundaries, sphere
-from ntklib.book.claims import Chapter, Discrepancy, Source, claim
+from ntklib.book.claims import Chapter, Discrepancy, claim
+from ntklib.book.claims.sources import BOOK, CHEN, CHEN_REPLY
 from ntklib.symbolic import metric as symbolic
 
 CHAPTER = Chapter("metric", "The metric tensor", "boundaries/16_metric_tensor")
-PAPER = Source("Chen and Ge 2024", "", "arXiv 2305.15912v5", "https://arxiv.org/abs/2305.15912v5")
-REBUTTAL = Source("Chen and Ge 2024", "answers to the reviewers", "OpenReview 7HFQfRjdcn", "https://openreview.net/forum?id=7HFQfRjdcn")
-BOOK = Source("This book", "not in the papers")
 SEED = 16
 FAR = 4.5                               # standard errors: one in 150 000 checks of a true mean goes beyond
 
@@ -61,7 +59,7 @@ def off(sample: Tensor, mean) -> Tensor:
 
 
 # ---- the claims --------------------------------------------------------------------------------------
-@claim("metric-diagonal", of=CHAPTER, verdict="proved", source=PAPER.at("Appendix B, equations 17 and 18"),
+@claim("metric-diagonal", of=CHAPTER, verdict="proved", source=CHEN.at("Appendix B, equations 17 and 18"),
        derivation="symbolic.metric.induction_steps", seed=SEED,
        statement=r"$M=J^\top J$, with $J_{ij}=\partial u_i/\partial\theta_j$, is diagonal for every $n$, and "
                  r"$M_{jj}=\prod_{k<j}\sin^2\theta_k$.",
@@ -84,7 +82,7 @@ def tail():
     return max(float((unit(t).square().flip(0).cumsum(0).flip(0)[:-1] - sphere.metric(t)).abs().max()) for t in units())
 
 
-@claim("metric-rebuttal", of=CHAPTER, verdict="holds under", source=REBUTTAL.at("answers to the reviewers, on equation 18"),
+@claim("metric-rebuttal", of=CHAPTER, verdict="holds under", source=CHEN_REPLY.at("answers to the reviewers, on equation 18"),
        derivation="symbolic.metric.cancellation_steps", seed=SEED,
        statement=r"$\frac{\partial u_i}{\partial\theta_q}=u_i\cot\theta_q$ for $i>q$, and for $a<b$ the terms of $M_{ab}$ after "
                  r"the $b$-th add up to minus the $b$-th.",
@@ -226,7 +224,7 @@ def mean_turn(n: int, eta: float, draws: int, generator) -> Tensor:
     return sphere.geodesic(u, sphere.from_angles(theta + eta * signs))
 
 
-@claim("metric-dimension", of=CHAPTER, verdict="holds under", source=REBUTTAL.at("answers to the reviewers, on plots in higher dimension"), seed=SEED,
+@claim("metric-dimension", of=CHAPTER, verdict="holds under", source=CHEN_REPLY.at("answers to the reviewers, on plots in higher dimension"), seed=SEED,
        derivation="symbolic.metric.mean_metric",
        statement=r"If every angle steps by $\pm\eta$, a random unit turns by $\eta\sqrt{\frac{(n-1)(n+2)}{2n}}\approx\eta\sqrt{n/2}$, root mean square: smoothly if "
                  r"$\eta\sqrt{n/2}$ is small.",

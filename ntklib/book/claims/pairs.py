@@ -11,13 +11,11 @@ import numpy as np
 import torch
 
 from ntklib import angles, spectrum
-from ntklib.book.claims import Chapter, Discrepancy, Source, claim
+from ntklib.book.claims import Chapter, Discrepancy, claim
+from ntklib.book.claims.sources import BOOK, LIU, LIU_REPLY
 from ntklib.mlp import MLP
 
 CHAPTER = Chapter("pairs", "Two points", "conditioning/06_two_points")
-PAPER = Source("Liu, Bi, Hui and Liu 2025", "", "arXiv 2305.08813v2", "https://arxiv.org/abs/2305.08813v2")
-RESPONSE = Source("Reply to the reviewers of Liu et al.", "W3", "ICLR 2024 submission 4073")
-BOOK = Source("This book", "not in the papers")
 SEED = 6
 THRESHOLD = 66.781737                               # degrees, L = 1
 
@@ -71,7 +69,7 @@ def formula():
     return worst
 
 
-@claim("pairs-linear", of=CHAPTER, verdict="proved", source=PAPER.at("Corollary 2.4, for two points"), derivation="symbolic.pairs.condition_number",
+@claim("pairs-linear", of=CHAPTER, verdict="proved", source=LIU.at("Corollary 2.4, for two points"), derivation="symbolic.pairs.condition_number",
        statement=r"Without the ReLU two unit points have $\bar\kappa=\cot^2\frac\theta2$ at every depth, which is about "
                  r"$4/\theta^2$ for a small angle.",
        hypotheses=r"$m\to\infty$, $0<\theta\le90^\circ$.", measures="largest relative error", tolerance=1e-9)
@@ -87,7 +85,7 @@ def linear():
     return worst
 
 
-@claim("pairs-relu-rate", of=CHAPTER, verdict="proved", source=RESPONSE, derivation="symbolic.gradient_deficit",
+@claim("pairs-relu-rate", of=CHAPTER, verdict="proved", source=LIU_REPLY.at("W3"), derivation="symbolic.gradient_deficit",
        statement=r"With the ReLU $\kappa\sim\frac{4\pi}{L\,\theta}$ as $\theta\to0$ at a fixed depth $L\ge1$.",
        hypotheses=r"$m\to\infty$, unit inputs. The reply says 'scales roughly as $1/z$', with $z$ the angle of the *inputs*; Proposition 4.1 "
                   r"of the paper, $\kappa=\Omega(1/\phi^2)$, speaks of the angle of the gradients, $\phi\sim\sqrt{L\theta/\pi}$. They agree.",
@@ -118,7 +116,7 @@ def gain():
     return worst
 
 
-@claim("pairs-theorem-f1", of=CHAPTER, verdict="holds under", source=PAPER.at("Theorem F.1"), derivation="angles.gradient_angle",
+@claim("pairs-theorem-f1", of=CHAPTER, verdict="holds under", source=LIU.at("Theorem F.1"), derivation="angles.gradient_angle",
        statement=r"For two inputs at a small angle the ReLU makes $\kappa$ smaller, $\kappa<\bar\kappa$, and $\kappa$ decreases with depth. "
                  r"Exactly: $\phi_1>\theta$ for $0<\theta<66.78^\circ$, and from there on up to $90^\circ$ $\phi_1<\theta$; below $66.78^\circ$ $\kappa$ falls "
                  "with every layer that was computed.",
@@ -183,7 +181,7 @@ def lengths():
     return worst
 
 
-@claim("pairs-deep", of=CHAPTER, verdict="corrected", source=PAPER.at("Theorem 4.3, for $n=2$"), derivation="angles.gradient_angle",
+@claim("pairs-deep", of=CHAPTER, verdict="corrected", source=LIU.at("Theorem 4.3, for $n=2$"), derivation="angles.gradient_angle",
        statement=r"As $L\to\infty$ the condition number of any two unit points that are not equal tends to $\frac53$.",
        hypotheses=r"$m\to\infty$ first, then $L\to\infty$.",
        discrepancy=Discrepancy(

@@ -10,12 +10,10 @@ import torch
 from torch import Tensor
 
 from ntklib import kernels, network, spectrum
-from ntklib.book.claims import Chapter, Discrepancy, Source, claim
+from ntklib.book.claims import Chapter, Discrepancy, claim
+from ntklib.book.claims.sources import BOOK, LIU, LIU_REPLY
 
 CHAPTER = Chapter("points", "The condition number of n points", "conditioning/07_condition_number")
-PAPER = Source("Liu, Bi, Hui and Liu 2025", "", "arXiv 2305.08813v2", "https://arxiv.org/abs/2305.08813v2")
-REPLY = Source("Reply to the reviewers of Liu et al.", "", "ICLR 2024 submission 4073")
-BOOK = Source("This book", "not in the papers")
 SEED = 1
 SHORT, LONG = 0.1, 3.0                              # lengths of the two loners of the counterexample
 
@@ -68,7 +66,7 @@ def unit(n: int, d: int, seed: int) -> Tensor:
 
 
 # ---- the claims --------------------------------------------------------------------------------------
-@claim("points-pair-floor", of=CHAPTER, verdict="proved", source=PAPER.at("Proposition 4.1"),
+@claim("points-pair-floor", of=CHAPTER, verdict="proved", source=LIU.at("Proposition 4.1"),
        derivation="symbolic.points.pair_steps", seed=SEED,
        statement=r"A pair of gradients of lengths $a$ and $b$ at angle $\phi$ bounds the kernel of all points: "
                  r"$\lambda_{\min}\le\min(a,b)^2\sin^2\phi$ and $\kappa\ge1/\sin^2\phi$; for equal lengths "
@@ -95,7 +93,7 @@ def pair_floor():
     return worst
 
 
-@claim("points-first-layer", of=CHAPTER, verdict="proved", source=PAPER.at("Theorem 4.2, without strictness"),
+@claim("points-first-layer", of=CHAPTER, verdict="proved", source=LIU.at("Theorem 4.2, without strictness"),
        derivation="kernels.ntk_gram", seed=SEED,
        statement=r"If the first layer alone is trained, then for *all* data $\lambda_{\min}$ does not fall, "
                  r"$\lambda_{\max}$ does not rise, and $\kappa$ does not rise when a layer is added; depth $0$ "
@@ -119,7 +117,7 @@ def first_layer():
     return worst
 
 
-@claim("points-not-strict", of=CHAPTER, verdict="refuted", source=PAPER.at("Theorem 4.2"),
+@claim("points-not-strict", of=CHAPTER, verdict="refuted", source=LIU.at("Theorem 4.2"),
        derivation="spectrum.ntk_condition_number",
        statement=r"With the first layer trained, ReLU makes $\lambda_{\min}$ larger and $\kappa$ smaller, "
                  "strictly, for all pairwise non-parallel data; and so does each further layer.",
@@ -170,7 +168,7 @@ def strict_when():
     return without
 
 
-@claim("points-all-layers", of=CHAPTER, verdict="refuted", source=PAPER.at("remark after Theorem 4.2"),
+@claim("points-all-layers", of=CHAPTER, verdict="refuted", source=LIU.at("remark after Theorem 4.2"),
        derivation="spectrum.ntk_condition_number", seed=SEED,
        statement=r"Fixing the top layers is not necessary: with all layers trained, too, $\kappa$ of $n$ points "
                  "is smaller than without ReLU, and decreases with depth.",
@@ -198,7 +196,7 @@ def all_layers():
     return worst
 
 
-@claim("points-effective", of=CHAPTER, verdict="refuted", source=REPLY.at("W1, on more points than dimensions"),
+@claim("points-effective", of=CHAPTER, verdict="refuted", source=LIU_REPLY.at("W1, on more points than dimensions"),
        derivation="spectrum.ntk_condition_number", seed=SEED,
        statement=r"The results do not need $d\ge n$: with more points than dimensions the ReLU network has the smaller *effective* condition number, "
                  r"$\lambda_{\max}$ over the smallest eigenvalue that is not zero.",
@@ -249,7 +247,7 @@ def equicorrelated():
     return worst
 
 
-@claim("points-limit", of=CHAPTER, verdict="corrected", source=PAPER.at("Theorem 4.3"),
+@claim("points-limit", of=CHAPTER, verdict="corrected", source=LIU.at("Theorem 4.3"),
        derivation="symbolic.points.equicorrelated_kappa", seed=SEED,
        statement=r"For unit vectors of which no two are the same, $\kappa\to\frac{n+3}{3}$ as first $m$ and then $L$ "
                  r"tends to infinity. So depth makes $\kappa$ worse in the end if $\kappa(G)<1+n/3$, and better if "

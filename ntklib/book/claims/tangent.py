@@ -12,12 +12,10 @@ from torch import Tensor
 
 from ntklib import dynamics, kernels, network, spectrum
 from ntklib.book.claims import Chapter, Discrepancy, Source, claim
+from ntklib.book.claims.sources import BOOK, LIU, LIU_REPLY
 
 CHAPTER = Chapter("tangent", "The tangent kernel three ways", "conditioning/05_tangent_kernel")
-PAPER = Source("Liu, Bi, Hui and Liu 2025", "", "arXiv 2305.08813v2", "https://arxiv.org/abs/2305.08813v2")
-REPLY = Source("Reply to the reviewers of Liu et al.", "", "ICLR 2024 submission 4073")
 JACOT = Source("Jacot, Gabriel and Hongler 2018", "", "arXiv 1806.07572")
-BOOK = Source("This book", "not in the papers")
 SEED = 1
 GAIN = 2.0                                          # c of ReLU
 
@@ -107,7 +105,7 @@ def layers():
     return worst
 
 
-@claim("tangent-limit", of=CHAPTER, verdict="verified", source=PAPER.at("Lemma 3.1"), derivation="symbolic.tangent.one_layer_steps",
+@claim("tangent-limit", of=CHAPTER, verdict="verified", source=LIU.at("Lemma 3.1"), derivation="symbolic.tangent.one_layer_steps",
        statement=r"As $m\to\infty$ the kernel tends to $\lVert x\rVert\lVert z\rVert\sum_{\ell=0}^L\cos\theta^{(\ell)}\prod_{k=\ell}^{L-1}(1-\theta^{(k)}/\pi)$. "
                  "At one hidden layer this is its mean at *every* width.", seed=SEED,
        measures="largest distance in standard errors", tolerance=4.5)
@@ -154,7 +152,7 @@ def depth_spread():
     return max(found) / min(found) - 1
 
 
-@claim("tangent-width", of=CHAPTER, verdict="verified", source=PAPER.at("Theorem 3.2"), derivation="angles.gradient_angle", seed=SEED,
+@claim("tangent-width", of=CHAPTER, verdict="verified", source=LIU.at("Theorem 3.2"), derivation="angles.gradient_angle", seed=SEED,
        statement=r"With one hidden layer $\phi>\theta$ in at least 90 % of networks from $m=3\pi/\theta$ on, and in 99 % from $m=10\pi/\theta$ on.",
        hypotheses=r"measured for $\theta=0.1,\ 0.03,\ 0.01$.",
        discrepancy=Discrepancy(
@@ -192,7 +190,7 @@ def no_flip():
     return worst
 
 
-@claim("tangent-spaces", of=CHAPTER, verdict="proved", source=REPLY.at("on the rank of the kernel"), derivation="dynamics.predict_gd",
+@claim("tangent-spaces", of=CHAPTER, verdict="proved", source=LIU_REPLY.at("on the rank of the kernel"), derivation="dynamics.predict_gd",
        statement=r"$JJ^\top$ ($n\times n$) and $J^\top J$ ($p\times p$) have the same non-zero eigenvalues. The part of the error $f-y$ "
                  r"that lies in the null space of $JJ^\top$ does not move, whatever the size of $p$.", seed=SEED,
        discrepancy=Discrepancy(
@@ -223,7 +221,7 @@ def spaces():
     return (large[-5:] / small - 1).abs().max()
 
 
-@claim("tangent-movement", of=CHAPTER, verdict="verified", source=REPLY.at("W4, on the change of the kernel in practice"), derivation="dynamics.train",
+@claim("tangent-movement", of=CHAPTER, verdict="verified", source=LIU_REPLY.at("W4, on the change of the kernel in practice"), derivation="dynamics.train",
        statement=r"Training moves the kernel, by a share of itself that falls with the width: between $m^{-1/2}$ and $m^{-1}$ on the chapter's task. "
                  "At 128 units it is still more than 2 %.", seed=SEED,
        hypotheses="two hidden layers, eight inputs, full-batch gradient descent on the square loss; median of four networks.",
@@ -252,7 +250,7 @@ def movement():
     return abs(-np.polyfit(np.log([32, 128, 512]), np.log(moved), 1)[0] - 0.75)
 
 
-@claim("tangent-nngp", of=CHAPTER, verdict="proved", source=PAPER.at("Lemma 3.1 and Theorem A.2"), derivation="kernels.nngp_gram", seed=SEED,
+@claim("tangent-nngp", of=CHAPTER, verdict="proved", source=LIU.at("Lemma 3.1 and Theorem A.2"), derivation="kernels.nngp_gram", seed=SEED,
        statement=r"The last term of the sum is the NNGP kernel $\Sigma^{(L)}$, the kernel of the embeddings. With depth it tends to a matrix of ones (for unit "
                  r"inputs), so $\kappa\to\infty$, while $K/(L+1)$ tends to $\frac34I+\frac14\mathbf{1}\mathbf{1}^\top$.",
        measures="largest relative error of the last term", tolerance=1e-12)

@@ -13,13 +13,12 @@ from torch import Tensor
 
 from ntklib import sphere
 from ntklib.book.claims import Chapter, Discrepancy, Source, claim
+from ntklib.book.claims.sources import BOOK, CHEN
 from ntklib.symbolic import sphere as exact
 from ntklib.symbolic import theorem
 
 CHAPTER = Chapter("theorem", "The angle theorem, and the argument over it", "boundaries/17_angle_theorem")
-PAPER = Source("Chen and Ge 2024", "", "arXiv 2305.15912v5", "https://arxiv.org/abs/2305.15912v5")
 DEBATE = Source("Discussion of Chen and Ge 2024", "", "OpenReview 7HFQfRjdcn", "https://openreview.net/forum?id=7HFQfRjdcn")
-BOOK = Source("This book", "not in the papers")
 SEED = 37
 EXAMPLES = (((pi / 4, 0.0), (0.0, pi)), ((0.1, 0.0), (1.0, 1.0)))       # the angle is below |eps|_M, and above
 GENERIC = ((0.9, 2.0, 1.3, 0.4), (0.5, -0.7, 0.3, 0.6))                 # a place and a step of a unit of R^5
@@ -95,7 +94,7 @@ def metric_norm(theta: Tensor, eps: Tensor) -> Tensor:
 
 
 # ---- the claims --------------------------------------------------------------------------------------
-@claim("theorem-equality", of=CHAPTER, verdict="corrected", source=PAPER.at("Theorem 3.7"),
+@claim("theorem-equality", of=CHAPTER, verdict="corrected", source=CHEN.at("Theorem 3.7"),
        derivation="symbolic.theorem.squared_norm",
        statement=r"The angle between $u(\theta)$ and $u(\theta+\varepsilon)$ is $\|\varepsilon\|_M$ to first order: "
                  r"for $t\to0$ the angle of the step $t\varepsilon$ is $t\|\varepsilon\|_M+O(t^2)$. It can be larger "
@@ -167,7 +166,7 @@ def length():
     return worst
 
 
-@claim("theorem-bound", of=CHAPTER, verdict="proved", source=PAPER.at("Theorem 3.7"), derivation="sphere.geodesic",
+@claim("theorem-bound", of=CHAPTER, verdict="proved", source=CHEN.at("Theorem 3.7"), derivation="sphere.geodesic",
        statement=r"The angle between $u(\theta)$ and $u(\theta+\varepsilon)$ is at most $\|\varepsilon\|$, for every $\theta$ and "
                  r"$\varepsilon$ and in every dimension. A step of the first angle alone attains it.", seed=SEED,
        measures=r"excess of the angle over $\|\varepsilon\|$", tolerance=1e-12)           # a step of 1e-3 leaves 13 digits

@@ -54,6 +54,7 @@ async function twin(model, { module, function: name, given }) {
   const compute = (await model.module(module))[name];
   return state => compute(state, given);
 }
+const same = (a, b) => Object.keys(a).every(c => a[c] === b[c] || a[c].length === b[c]?.length && a[c].every((v, i) => v === b[c][i]));
 const rows = columns => {
   const names = Object.keys(columns), n = columns[names[0]]?.length ?? 0, out = new Array(n);
   for (let i = 0; i < n; i++) { out[i] = {}; for (const c of names) out[i][c] = columns[c][i]; }
@@ -180,14 +181,10 @@ async function render({ model, el }) {
     return Object.fromEntries(Object.entries(data[name]).map(([c, v]) => [c, spec.predict.columns.includes(c) ? v.map(() => null) : v]));
   }
   function draw() {
-    for (const { view, tables, last } of views) {
-      for (const name of tables) {
-        const cols = columns(name);
-        if (last[name] && Object.keys(cols).every(c => cols[c] === last[name][c])) continue;      // a table that never changes is set once
-        last[name] = cols;
-        view.data(name, rows(cols));
-      }
-      view.run();
+    for (const { view, tables, last } of views) {              // only what has changed goes to Vega, and a view without a change keeps its picture
+      const fresh = tables.filter(name => { const cols = columns(name), known = last[name]; last[name] = cols; return !known || !same(cols, known); });
+      for (const name of fresh) view.data(name, rows(last[name]));
+      if (fresh.length) view.run();
     }
     const scalar = hidden() ? {} : Object.fromEntries(Object.entries(data.scalar ?? {}).map(([k, [v]]) => [k, typeof v === "number" ? Math.fround(v) : v]));
     say(fill(spec.readout, { ...shown, ...scalar }));
@@ -351,7 +348,7 @@ async function render({ model, el }) {
     if (mine !== turn || stop.signal.aborted) { made.forEach((r, i) => { r.finalize(); hosts[i].remove(); }); return; }
     views.forEach(v => { v.finalize(); v.host.remove(); });
     views = made.map(({ view, finalize }, i) => {
-      view.width(plots[i].clientWidth).height(plots[i].clientHeight);
+      view.width(plots[i].clientWidth).height(plots[i].clientHeight).run();
       return { view, finalize, host: hosts[i], last: {}, tables: (spec.views[i].data ?? []).map(d => d.name).filter(n => n === "guess" || n in data) };
     });
     draw();
