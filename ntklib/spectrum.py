@@ -331,7 +331,7 @@ def lanczos(apply: Callable[[Tensor], Tensor], like: Tensor, steps: int = 300,
         diagonal.append(float(along[-1]))
         m, left = len(diagonal), float(w.norm())
         if m >= check or m == min(steps, n) or left <= tol * max(map(abs, diagonal)):
-            check = m + 2 + m // 4                                   # m^3 operations: not at every step
+            check = m + 2 + m // 8                                   # m^3 operations: not at every step
             T = torch.diag(torch.tensor(diagonal, dtype=torch.float64))
             T.diagonal(1).copy_(torch.tensor(beside, dtype=torch.float64))
             values, Y = torch.linalg.eigh(T, UPLO="U")

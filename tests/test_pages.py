@@ -65,6 +65,9 @@ def test_a_phone_shows_a_page_without_sideways_scrolling_or_jumps(visit, site, p
     assert_quiet(seen)
     assert_still(seen)
     assert_fits(seen.page)
+    seen.page.set_viewport_size({"width": 320, "height": 700})               # WCAG 1.4.10, also a page of 1280 px at 400 %
+    seen.page.wait_for_timeout(300)
+    assert_fits(seen.page)
 
 
 def assert_fits(page):
@@ -229,8 +232,11 @@ def test_the_front_door_and_the_search_page_work(visit, site):
 
 def test_the_colour_switch_is_obeyed_and_kept(visit, site):
     page = visit(f"{site}/{PAGES[0]}.html", color_scheme="light").page
+    icons = page.locator(".theme-switch-button").first.locator(".theme-switch")
+    assert [i.is_visible() for i in icons.all()].count(True) == 1            # of three: the mode that is on
     page.locator(".theme-switch-button").first.click()
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert [i.get_attribute("data-mode") for i in icons.all() if i.is_visible()] == ["dark"]
     assert page.locator(".theme-switch-button").first.get_attribute("aria-label") == "Color mode: dark"
     page.reload()
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"

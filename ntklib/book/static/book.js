@@ -4,12 +4,14 @@
 
   // A formula wider than its column scrolls in its own box; only then is that box a stop for the Tab key.
   function reach() {
-    for (const box of document.querySelectorAll("mjx-container[display='true']")) {
-      const wide = box.scrollWidth > box.clientWidth + 1;
-      if (wide === box.hasAttribute("tabindex")) continue;
-      if (wide) { box.tabIndex = 0; box.setAttribute("role", "group"); box.setAttribute("aria-label", "Formula, scrolls sideways"); }
+    const boxes = [...document.querySelectorAll("article mjx-container")], room = box => box.parentElement.closest(":not(span, em, strong, a)").clientWidth;
+    const wide = boxes.map(box => box.hasAttribute("display") ? box.scrollWidth > box.clientWidth + 1 : box.firstElementChild.offsetWidth > room(box));
+    boxes.forEach((box, i) => {
+      if (wide[i] === box.hasAttribute("data-wide")) return;
+      box.toggleAttribute("data-wide", wide[i]);
+      if (wide[i]) { box.tabIndex = 0; box.setAttribute("role", "group"); box.setAttribute("aria-label", "Formula, scrolls sideways"); }
       else for (const a of ["tabindex", "role", "aria-label"]) box.removeAttribute(a);
-    }
+    });
   }
   addEventListener("DOMContentLoaded", async () => {
     await window.MathJax?.startup?.promise;
