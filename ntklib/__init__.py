@@ -1,4 +1,6 @@
 """Angles, tangent kernels and geometry of ReLU networks, accurate where two inputs nearly coincide."""
+import importlib
+
 from ntklib.angles import (
     angle_between,
     angle_deficit,
@@ -67,3 +69,10 @@ __all__ = [
     "train",
     "uniform_angles",
 ]
+
+
+def __getattr__(name: str):
+    """`ntklib.symbolic`, and sympy with it, when it is first asked for."""
+    if name == "symbolic":
+        return importlib.import_module("ntklib.symbolic")
+    raise AttributeError(f"module 'ntklib' has no attribute {name!r}")

@@ -143,16 +143,36 @@ def test_keyboard_mouse_presets_reset_and_link(on_page):
 def test_a_link_opens_its_state_and_the_page_shows_what_compute_returns(on_page):
     e, seen, figure = on_page
     rng = random.Random(e.id)
-    for _ in range(8):  # a link to a state shows it, prediction or not
+    for k in range(8):
         wanted = {c.name: rng.choice(c.values) for c in e.controls}
+        shown = {"answer": "shown"} if e.predict and k >= 4 else {}     # else a link leaves the question open
         seen.page.evaluate(
-            """([id, state]) => { location.hash = `#${id}?` + new URLSearchParams(state); }""", [e.id, wanted]
+            """([id, state]) => { location.hash = `#${id}?` + new URLSearchParams(state); }""", [e.id, wanted | shown]
         )
         seen.page.wait_for_function(
             "([id, s]) => document.querySelector(`#${id}`).dataset.state === JSON.stringify(s)", arg=[e.id, wanted]
         )
-        shows(figure, e.text(wanted))
+        shows(figure, e.text(wanted, hidden=bool(e.predict) and not shown))
     assert not seen.problems(), seen.problems()
+
+
+def test_a_reload_and_a_copied_link_keep_a_question_open(at):
+    seen, figure = at("predict-fifty-layers")
+    e = explorable("predict-fifty-layers")
+    figure.locator("input[type=range]").first.focus()
+    for opened in (False, True):
+        seen.page.keyboard.press("ArrowRight")
+        seen.page.wait_for_timeout(600)
+        figure.locator("[data-link]").click()
+        seen.page.wait_for_timeout(100)
+        assert ("answer=shown" in seen.page.url) is opened
+        seen.page.reload()
+        seen.page.wait_for_selector(f"figure#{e.id}[data-ready='1']")
+        assert figure.locator("[data-reveal]").is_enabled() is not opened
+        shows(figure, e.text(state(figure), hidden=not opened))
+        if not opened:
+            figure.locator("[data-reveal]").click()
+            figure.locator("input[type=range]").first.focus()
 
 
 TWIN = """async ([id, states]) => {

@@ -224,7 +224,7 @@ attack = Function(
     ),
     hints=(r"In the plane of $w$ and the step put $w=(|w|,0)$ and $\varepsilon=\ell(\cos\psi,\sin\psi)$. What is the angle of $w+\varepsilon$?",
            "Try a fine grid of `psi` from 0 to `math.pi` for all units at once: a broadcast over a new last dimension, and `amax(-1)`."),
-    praise=r"Your search finds $\arcsin(\ell/|w|)$, which you did not put in.",
+    praise=r"No step of that length turns the boundary by more than $\arcsin(\ell/|w|)$, and one turns it by that much.",
     solution=r"""
 ```python
 def worst_turn(w, length):

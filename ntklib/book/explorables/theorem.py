@@ -187,7 +187,7 @@ def half_turn_figure() -> Explorable:
         ),
         drag=(Drag(0, "eps", "x"),),
         twin=_twin(),
-        code="geodesic(from_angles(theta), from_angles(theta + eps))",
+        code="ntklib.geodesic(ntklib.from_angles(theta), ntklib.from_angles(theta + eps))",
     )
 
 

@@ -84,7 +84,7 @@ const MARK = {
     if (Math.abs(value - spec.answer) <= spec.tolerance) return right(spec);
     const known = spec.wrong.find(w => Math.abs(value - w.value) <= w.tolerance);
     if (known) return wrong(known.feedback);
-    return wrong(escape(Math.abs(value - spec.answer) <= 10 * spec.tolerance ? spec.near : spec.far));
+    return wrong(escape(Math.abs(value - spec.answer) <= 2.5 * spec.tolerance ? spec.near : spec.far));
   },
   choice(spec, answer) {
     if (!answer.length) return note("Choose an answer first.");

@@ -169,7 +169,7 @@ async function render({ model, el }) {
   if (!look) model.on("msg:custom", answered);
 
   // ---- numbers -> marks and words ----
-  const hidden = () => spec.predict && !guess.open;
+  const hidden = () => spec.predict && !guess.open;             // null where there is nothing to predict
   function queue() {                            // at once, so that the next frame has it; whatever else comes before that frame waits for it
     if (queued) { again = true; return; }
     queued = requestAnimationFrame(() => { queued = 0; if (again) { again = false; queue(); } });
@@ -211,7 +211,8 @@ async function render({ model, el }) {
   function recall() {
     try {
       const { value, open } = JSON.parse(localStorage.getItem(guessKey)) ?? {};
-      return { value: Number.isFinite(value) ? value : undefined, open: open === true };
+      const [lo, hi] = spec.predict.range;
+      return { value: Number.isFinite(value) && value >= (lo ?? -Infinity) && value <= (hi ?? Infinity) ? value : undefined, open: open === true };
     } catch { return {}; }
   }
   function keep(g) {
@@ -295,19 +296,22 @@ async function render({ model, el }) {
   for (const i of new Set(marks.map(m => m.view))) drag(i, () => !spec.predict || guess.open || i > 0, marks.filter(m => m.view === i));
 
   // ---- a link to this state ----
-  function link() { return `#${spec.id}?${new URLSearchParams(state)}`; }
+  // It keeps a prediction as it is: open only where the sender had seen the answer.
+  function link() { return `#${spec.id}?${new URLSearchParams({ ...state, ...(hidden() === false ? { answer: "shown" } : {}) })}`; }
   function save() { if (model.page) try { history.replaceState(null, "", link()); } catch { /* some hosts forbid it */ } }
   function restore({ newURL = location.href } = {}) {       // the event's address: the bar may have got another since
     const [id, query] = new URL(newURL).hash.slice(1).split("?");
     if (id !== spec.id || !query) return;
     const change = {}, wrong = [];
+    let open = false;
     for (const [k, text] of new URLSearchParams(query)) {
+      if (spec.predict && k === "answer") { open = text === "shown"; continue; }
       const c = ui[k]?.c, v = c?.kind === "choice" ? c.values.find(x => String(x) === text) : text.trim() === "" ? NaN : +text;
       if (!c || v === undefined || typeof v === "number" && !Number.isFinite(v)) { wrong.push(`${k}=${text}`); continue; }
       change[k] = c.kind === "choice" ? v : c.values[nearest(c, v)];
       if (c.kind !== "choice" && Math.abs(change[k] - v) > 1e-6 * Math.abs(v)) wrong.push(`${k}=${text}, shown at ${number(change[k])}`);
     }
-    if (spec.predict && Object.keys(change).length) keep({ ...guess, open: true });      // who follows a link to a state is shown it
+    if (open) keep({ ...guess, open });
     set(change, { quiet: true });
     if (wrong.length) requestAnimationFrame(() => requestAnimationFrame(() => say(`${readout.textContent} (Not in this figure: ${wrong.join("; ")}.)`)));
     root.scrollIntoView({ block: "center" });
