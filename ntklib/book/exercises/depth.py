@@ -185,7 +185,8 @@ def _cosine(X):
 def _is_arccos(output, X, depth):
     """The cosines are right to their last digits: the angles were lost on the way."""
     few = 64 * torch.finfo(output.dtype).eps
-    return bool((((output.cos() - _angles(X, depth).cos()).abs() <= few) | output.isnan()).all())
+    lost = output.isnan()
+    return not bool(lost.all()) and bool((((output.cos() - _angles(X, depth).cos()).abs() <= few) | lost).all())
 
 
 def _by_model(X, depth):

@@ -112,7 +112,7 @@ class Number(Exercise):
         for w in self.wrong:
             if abs(value - w.value) <= (self.tolerance if w.tolerance is None else w.tolerance):
                 return self.verdict(False, w.feedback)
-        return self.verdict(False, self.near if abs(value - self.answer) <= 10 * self.tolerance else self.far)
+        return self.verdict(False, self.near if abs(value - self.answer) <= 2.5 * self.tolerance else self.far)
 
     @property
     def near(self) -> str:
