@@ -340,6 +340,11 @@ def test_a_moved_control_leaves_the_chart_its_size(on_page):
             assert abs(size[2] - size[3]) < 3, size
 
 
+CUT = """figure => [...figure.querySelectorAll(".ex-control output, .ex-readout, .ex-code")]
+    .filter(box => box.scrollHeight > box.clientHeight + 1 || !box.matches(".ex-code") && box.scrollWidth > box.clientWidth + 1)
+    .map(box => [box.textContent, box.scrollWidth, box.clientWidth, box.scrollHeight, box.clientHeight])"""
+
+
 @pytest.mark.parametrize("width", [1280, 380])
 def test_no_word_is_cut_off(on_page, width):
     """The words lie in boxes of a fixed size, which must hold the longest of them."""
@@ -348,10 +353,7 @@ def test_no_word_is_cut_off(on_page, width):
     seen.page.wait_for_timeout(100)
     for button in [*figure.locator("[data-preset]").all(), figure.locator("[data-reset]")]:
         button.click()
-        cut = figure.evaluate("""figure => [...figure.querySelectorAll(".ex-control output, .ex-readout, .ex-code")]
-            .filter(box => box.scrollHeight > box.clientHeight + 1 || !box.matches(".ex-code") && box.scrollWidth > box.clientWidth + 1)
-            .map(box => [box.textContent, box.scrollWidth, box.clientWidth, box.scrollHeight, box.clientHeight])""")
-        assert not cut, cut
+        assert not figure.evaluate(CUT)
 
 
 @pytest.mark.parametrize("hash", ["%E0%A4%A", "%", "two-fates?theta=1e999", "two-fates?__proto__=1", "unknown?x=1", "two-fates?"])
@@ -467,6 +469,32 @@ def test_full_screen_enlarges_the_text(at):
     seen.page.wait_for_function("document.querySelector('#two-fates canvas').clientHeight > 350")
     button.click()
     seen.page.wait_for_function("document.fullscreenElement === null")
+
+
+def test_full_screen_cuts_nothing_on_a_phone(at):
+    """Three plots and much text: they scroll, below each other, and the words keep their height."""
+    seen, figure = at("worst-step")
+    figure.locator("[data-fullscreen]").click()
+    seen.page.wait_for_function("document.fullscreenElement?.id === 'worst-step'")
+    seen.page.set_viewport_size({"width": 380, "height": 740})
+    seen.page.wait_for_timeout(600)
+    assert not figure.evaluate(CUT)
+    lowest = max(box["y"] + box["height"] for box in (plot.bounding_box() for plot in figure.locator(".ex-plot").all()))
+    assert lowest < figure.locator("[data-readout]").bounding_box()["y"]
+
+
+def test_large_letters_cut_nothing(at):
+    """A reader's own letter size, twice the usual, on a desk and on a phone."""
+    seen, figure = at("one-network")
+    seen.page.add_style_tag(content="html { font-size: 32px !important; }")
+    for width in (1280, 380):
+        seen.page.set_viewport_size({"width": width, "height": 900})
+        seen.page.wait_for_timeout(600)
+        assert not figure.evaluate(CUT)
+        edge = figure.bounding_box()["x"] + figure.bounding_box()["width"]
+        for output in figure.locator(".ex-control output").all():
+            box = output.bounding_box()
+            assert box["x"] + box["width"] <= edge
 
 
 def test_without_a_kernels_answer_and_storage_it_still_works(at):
