@@ -123,6 +123,7 @@ async function render({ model, el }) {
   const plots = $$(".ex-plot"), readout = $("[data-readout]"), code = $(".ex-code"), guessKey = `ntk-guess:${spec.id}`;
   const ui = Object.fromEntries(spec.controls.map(c => [c.name, { c, input: $(`[data-control="${c.name}"]`), output: $(`[data-control="${c.name}"] + output`) }]));
   let state = { ...spec.default }, shown = state, views = [], queued = 0, again = false, settle, saveTimer;
+  const least = spec.predict?.range[0] ?? -Infinity, most = spec.predict?.range[1] ?? Infinity;       // of a guess
   let guess = spec.predict && recall();
 
   // ---- controls <-> state ----
@@ -169,7 +170,7 @@ async function render({ model, el }) {
   if (!look) model.on("msg:custom", answered);
 
   // ---- numbers -> marks and words ----
-  const hidden = () => spec.predict && !guess.open;             // null where there is nothing to predict
+  const hidden = () => spec.predict && !guess.open;
   function queue() {                            // at once, so that the next frame has it; whatever else comes before that frame waits for it
     if (queued) { again = true; return; }
     queued = requestAnimationFrame(() => { queued = 0; if (again) { again = false; queue(); } });
@@ -181,8 +182,8 @@ async function render({ model, el }) {
     return Object.fromEntries(Object.entries(data[name]).map(([c, v]) => [c, spec.predict.columns.includes(c) ? v.map(() => null) : v]));
   }
   function draw() {
-    for (const { view, tables, last } of views) {              // only what has changed goes to Vega, and a view without a change keeps its picture
-      const fresh = tables.filter(name => { const cols = columns(name), known = last[name]; last[name] = cols; return !known || !same(cols, known); });
+    for (const { view, last } of views) {              // only what has changed goes to Vega, and a view without a change keeps its picture
+      const fresh = Object.keys(last).filter(name => { const cols = columns(name), known = last[name]; last[name] = cols; return !same(cols, known); });
       for (const name of fresh) view.data(name, rows(last[name]));
       if (fresh.length) view.run();
     }
@@ -211,8 +212,7 @@ async function render({ model, el }) {
   function recall() {
     try {
       const { value, open } = JSON.parse(localStorage.getItem(guessKey)) ?? {};
-      const [lo, hi] = spec.predict.range;
-      return { value: Number.isFinite(value) && value >= (lo ?? -Infinity) && value <= (hi ?? Infinity) ? value : undefined, open: open === true };
+      return { value: Number.isFinite(value) && least <= value && value <= most ? value : undefined, open: open === true };
     } catch { return {}; }
   }
   function keep(g) {
@@ -233,8 +233,7 @@ async function render({ model, el }) {
   }
   const truth = spec.predict && data.scalar[spec.predict.answer][0];
   if (spec.predict) {
-    const field = $("[data-guess]"), [lo, hi] = spec.predict.range;
-    const clamp = v => Math.min(hi ?? Infinity, Math.max(lo ?? -Infinity, v));
+    const field = $("[data-guess]"), clamp = v => Math.min(most, Math.max(least, v));
     if (Number.isFinite(guess.value)) field.value = +guess.value.toPrecision(4);
     const reveal = () => { set(spec.default); keep({ ...guess, open: true }); $("[data-again]").focus(); };
     listen(field, "input", () => keep({ ...guess, value: field.checkValidity() && Number.isFinite(field.valueAsNumber) ? field.valueAsNumber : undefined }));
@@ -297,7 +296,7 @@ async function render({ model, el }) {
 
   // ---- a link to this state ----
   // It keeps a prediction as it is: open only where the sender had seen the answer.
-  function link() { return `#${spec.id}?${new URLSearchParams({ ...state, ...(hidden() === false ? { answer: "shown" } : {}) })}`; }
+  function link() { return `#${spec.id}?${new URLSearchParams({ ...state, ...(guess?.open && { answer: "shown" }) })}`; }
   function save() { if (model.page) try { history.replaceState(null, "", link()); } catch { /* some hosts forbid it */ } }
   function restore({ newURL = location.href } = {}) {       // the event's address: the bar may have got another since
     const [id, query] = new URL(newURL).hash.slice(1).split("?");
@@ -346,14 +345,15 @@ async function render({ model, el }) {
     const mine = ++turn, mode = dark() ? "dark" : "light", config = (document.fullscreenElement === root ? spec.zoomed : spec.config)[mode];
     const hosts = plots.map(() => Object.assign(document.createElement("div"), { className: "ex-canvas" }));
     plots.forEach((plot, i) => plot.append(hosts[i]));
-    const ready = s => ({ ...s, data: (s.data ?? []).map(d => columns(d.name) ? { ...d, values: rows(columns(d.name)) } : d),      // a first frame with numbers
+    const first = spec.views.map(s => Object.fromEntries((s.data ?? []).map(d => [d.name, columns(d.name)]).filter(([, cols]) => cols)));
+    const ready = (s, i) => ({ ...s, data: (s.data ?? []).map(d => first[i][d.name] ? { ...d, values: rows(first[i][d.name]) } : d),      // a first frame with numbers
       signals: (s.signals ?? []).map(g => ({ ...g, ...(g.name in spec.signals[mode] ? { value: spec.signals[mode][g.name] } : {}) })) });
-    const made = await Promise.all(spec.views.map((s, i) => embed(hosts[i], ready(s), { mode: "vega", config, renderer: "canvas", actions: false, hover: false, defaultStyle: false, tooltip: false })));
+    const made = await Promise.all(spec.views.map((s, i) => embed(hosts[i], ready(s, i), { mode: "vega", config, renderer: "canvas", actions: false, hover: false, defaultStyle: false, tooltip: false })));
     if (mine !== turn || stop.signal.aborted) { made.forEach((r, i) => { r.finalize(); hosts[i].remove(); }); return; }
     views.forEach(v => { v.finalize(); v.host.remove(); });
     views = made.map(({ view, finalize }, i) => {
       view.width(plots[i].clientWidth).height(plots[i].clientHeight).run();
-      return { view, finalize, host: hosts[i], last: {}, tables: (spec.views[i].data ?? []).map(d => d.name).filter(n => n === "guess" || n in data) };
+      return { view, finalize, host: hosts[i], last: first[i] };
     });
     draw();
   }
