@@ -188,21 +188,23 @@ async function render({ model, el }) {
       if (fresh.length) view.run();
     }
     const scalar = hidden() ? {} : Object.fromEntries(Object.entries(data.scalar ?? {}).map(([k, [v]]) => [k, typeof v === "number" ? Math.fround(v) : v]));
+    if (code) $("[data-code]").textContent = fill(spec.code, shown);
     say(fill(spec.readout, { ...shown, ...scalar }));
-    if (code) { $("[data-code]").textContent = fill(spec.code, shown); grow(code); }
     root.dataset.state = JSON.stringify(state);
   }
-  // The words lie in boxes of their own size (explorable.css), so that a new number is no reason to lay out the page again.
-  // A box grows with its text, and shrinks only when the figure gets another size.
-  function grow(box) {
-    const lack = box.scrollHeight - box.clientHeight;
-    if (lack > 0 && root.dataset.ready) box.style.height = `${box.offsetHeight + lack}px`;
+  // Sliders and words lie in boxes of their own size (explorable.css), so that a new number is no reason to lay out the page again.
+  // A box grows with its text, and shrinks only when the figure gets another size. All are measured before any is changed.
+  const boxes = [$(".ex-controls"), readout, code].filter(Boolean);
+  function grow() {
+    if (!root.dataset.ready) return;
+    const lack = boxes.map(box => box.scrollHeight - box.clientHeight);
+    boxes.forEach((box, i) => { if (lack[i] > 0) box.style.height = `${box.offsetHeight + lack[i]}px`; });
   }
-  function fit() { for (const box of [readout, code]) if (box) { box.style.height = ""; grow(box); } }
+  function fit() { for (const box of boxes) box.style.height = ""; grow(); }
   function say(text) {                          // busy while it moves: a screen reader speaks when it has settled
     readout.setAttribute("aria-busy", "true");
     readout.textContent = text;
-    grow(readout);
+    grow();
     $(".ex-plots").setAttribute("aria-label", `${spec.alt} ${text}`);
     clearTimeout(settle);
     settle = setTimeout(() => readout.setAttribute("aria-busy", "false"), 500);
