@@ -1,5 +1,6 @@
 """The Sphinx extension, by pieces and on a small book; the page tests, each on a page that it must refuse."""
 import base64
+import os
 import random
 import re
 import shutil
@@ -13,6 +14,7 @@ import nbformat
 import pytest
 import test_pages as pages
 from conftest import HTML, REPO, Visit
+from jupyter_cache import get_cache
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from sphinx.errors import ExtensionError
 
@@ -54,6 +56,46 @@ def test_a_new_pin_or_record_gives_a_new_cache_and_drops_the_old(tmp_path):
     (tmp_path / "chapters" / "records").mkdir(parents=True)
     (tmp_path / "chapters" / "records" / "run.json").write_text("{}")
     assert configured(tmp_path).ntklib_code != second.ntklib_code
+
+
+# ---- execution -----------------------------------------------------------------------------------
+WAIT = """import pathlib, time
+pathlib.Path("{mine}").touch()
+while not pathlib.Path("{other}").exists():
+    time.sleep(.1)
+print("both")"""
+
+
+@pytest.fixture
+def execute(tmp_path):
+    """`execute(**sources)` runs one-celled notebooks of these names as a build does, and gives the cache."""
+    def run(**sources):
+        for name, source in sources.items():
+            path = tmp_path / f"{name}.ipynb"
+            path.exists() or nbformat.write(new_notebook(cells=[new_code_cell(source)]), path)
+        settings = SimpleNamespace(nb_execution_cache_path=str(tmp_path / "cache"), nb_execution_timeout=60)
+        env = SimpleNamespace(doc2path=lambda page: str(tmp_path / page))
+        sphinx_ext.execute(SimpleNamespace(config=settings), env, [*(f"{name}.ipynb" for name in sources), "page.md"])
+        return get_cache(settings.nb_execution_cache_path)
+    return run
+
+
+@pytest.mark.skipif(os.cpu_count() == 1, reason="one core runs one notebook at a time")
+def test_notebooks_run_side_by_side_and_only_once(execute, tmp_path):
+    cells = {name: WAIT.format(mine=name, other=other) for name, other in ("ab", "ba")}
+
+    def found():
+        cache = execute(**cells)
+        merged = [cache.merge_match_into_notebook(nbformat.read(tmp_path / f"{name}.ipynb", 4))[1] for name in cells]
+        return [nb.cells[0].outputs[0].text for nb in merged], [record.created for record in cache.list_cache_records()]
+
+    first = found()
+    assert first[0] == ["both\n", "both\n"]
+    assert found() == first
+
+
+def test_a_notebook_that_fails_is_not_kept(execute):
+    assert not execute(bad="1 / 0").list_cache_records()
 
 
 # ---- tables --------------------------------------------------------------------------------------

@@ -10,7 +10,10 @@ import json
 import os
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 
 from sphinx.errors import ExtensionError
 
@@ -59,6 +62,37 @@ def configure(app, config):
     config.mathjax_path = "ntklib/mathjax/tex-mml-chtml.js"
     # The menu would make every formula a tab stop and fetch speech files from afar; the hidden MathML stays.
     config.mathjax3_config = {"options": {"enableMenu": False, "enableAssistiveMml": True}}
+
+
+def execute(app, env, pages):
+    """Run the notebooks that are about to be read, one a core: myst-nb, which runs one after the other, finds them in its cache.
+
+    It runs again what failed, and reports it.
+    """
+    import nbformat
+    from jupyter_cache import get_cache
+    from jupyter_cache.base import CacheBundleIn
+    from jupyter_cache.executors.utils import single_nb_execution
+    from traitlets.config import Config
+
+    cache, turn = get_cache(app.config.nb_execution_cache_path), Lock()
+    quiet = Config(KernelManager={"transport_encryption": "auto"})      # else every kernel warns of eavesdroppers
+    os.environ.setdefault("OMP_NUM_THREADS", "1")       # the kernels inherit it: their threads would wait for each other
+
+    def run(path: Path):
+        notebook = nbformat.read(path, as_version=4)
+        with turn, suppress(KeyError):
+            cache.match_cache_notebook(notebook)
+            return
+        done = single_nb_execution(notebook, cwd=str(path.parent), timeout=app.config.nb_execution_timeout, allow_errors=False, config=quiet)
+        if done.err is None:
+            with turn:
+                cache.cache_notebook_bundle(CacheBundleIn(notebook, str(path), data={"execution_seconds": done.time}),
+                                            check_validity=False, overwrite=True)
+
+    paths = [Path(env.doc2path(page)) for page in pages]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(run, [path for path in paths if path.suffix == ".ipynb"]))
 
 
 # ---- static files --------------------------------------------------------------------------------
@@ -180,14 +214,29 @@ def spare_outputs():
     render.coalesce_streams = lambda outputs: merge(copy.deepcopy(outputs))
 
 
+def keep_outputs():
+    """Let myst-nb write a notebook from its cache as it was executed: it would write its copy without the outputs."""
+    from myst_nb.core.execute.cache import NotebookClientCache as Client
+
+    start = Client.start_client
+
+    def started(self):
+        given = self.notebook
+        start(self)
+        given.update(self.notebook)
+    Client.start_client = started
+
+
 def setup(app):
     """Say what happens when."""
     spare_outputs()
+    keep_outputs()
     os.environ["NTKLIB_STATIC"] = "1"   # the kernels inherit it: widgets then add the HTML that a page shows
     app.add_config_value("ntklib_code", "", "env", (str,))
     app.add_config_value("ntklib_look", "", "html", (str,))
     app.add_config_value("comments_config", {}, "")     # set by Jupyter Book for an extension left out here
     app.connect("config-inited", configure)
+    app.connect("env-before-read-docs", execute)
     app.connect("builder-inited", copy_static)
     app.connect("builder-inited", mend_theme)
     app.connect("html-page-context", typeset_mathml, priority=400)      # before MathJax's own handler, at 500
