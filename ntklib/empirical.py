@@ -71,7 +71,7 @@ def empirical_ntk(model: nn.Module, X: Float[Tensor, "n ..."], Y: Float[Tensor, 
                 K = _hadamard(_uses(model, X), None if Y is None else _uses(model, Y), trace)
             else:
                 K = _contract(model, X, X if Y is None else Y, trace)
-    if not bool(torch.isfinite(K.sum())) and not bool(torch.isfinite(K).all()):
+    if not _check.all_finite(K):
         raise OverflowError(f"the tangent kernel is not finite in {K.dtype}: look for weights that are not, or scale "
                             "the inputs down")
     return K

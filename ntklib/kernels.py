@@ -94,7 +94,7 @@ def _gram(X, Y, depth: int, activation, kind: str, tol: float) -> Tensor:
         if bool(lost.any()):
             raise OverflowError(f"the kernel of {int(lost.sum())} of {len(X)} points with itself is too small for "
                                 f"{X.dtype}: scale the inputs up, or drop points of next to no length")
-    if not bool(torch.isfinite(K.detach()).all()):
+    if not _check.all_finite(K):
         raise OverflowError(f"the kernel exceeds {X.dtype}: scale the inputs down")
     return K
 

@@ -148,10 +148,15 @@ def ntk_condition_number(X: Float[Tensor, "n d"], *, depth: int, activation="rel
 
 def _scaled(x: Tensor, slack: int = 0) -> tuple[Tensor, int]:
     """x / 2^e with its largest entry in [1/2, 1), and e; x itself, uncopied, and 0 if |e| is within `slack`."""
-    e = math.frexp(float(x.abs().max()))[1]
+    e = math.frexp(_largest(x))[1]
     if abs(e) <= slack:
         return x, 0
     return x * 2. ** (-e // 2) * 2. ** (-e - -e // 2), e             # 2^-e alone may overflow
+
+
+def _largest(x: Tensor) -> float:
+    """max |x|, without a copy."""
+    return max(abs(float(end)) for end in x.aminmax())
 
 
 def _unscaled(found: Conditioning, e: int) -> Conditioning:
@@ -356,7 +361,8 @@ def check_symmetric(K) -> Tensor:
     K = _check.points(K, "K").detach()
     if K.shape[0] != K.shape[1]:
         raise ValueError(f"K must be square, got shape {tuple(K.shape)}: for points use ntk_condition_number")
-    size, off = float(K.abs().max()), float((K - K.T).abs().max())
+    pairs = zip(K.split(512), K.split(512, dim=1), strict=True)          # in strips: three copies of K would not fit
+    size, off = _largest(K), max(_largest(rows - columns.T) for rows, columns in pairs)
     if off > 100 * torch.finfo(K.dtype).eps * size:
         raise ValueError(f"K must be symmetric, but |K - K^T| reaches {off:.3g}, entries {size:.3g}: if it "
                          "is rounding, use (K + K.T) / 2")
