@@ -497,13 +497,6 @@ def test_large_letters_cut_nothing(at):
             assert box["x"] + box["width"] <= edge
 
 
-def test_a_caption_names_the_plots_as_they_stand(at):
-    seen, _ = at("staircase")
-    for width, words in ((1280, ["Left", "Right"]), (380, ["First", "Second"]), (1280, ["Left", "Right"])):
-        seen.page.set_viewport_size({"width": width, "height": 900})
-        seen.page.wait_for_function("words => String([...document.querySelectorAll('#staircase figcaption em')].map(em => em.textContent)) === String(words)", arg=words)
-
-
 def test_without_a_kernels_answer_and_storage_it_still_works(at):
     seen, figure = at("predict-one-layer")
     seen.page.evaluate("Object.defineProperty(window, 'localStorage', { get() { throw new Error('denied'); } })")

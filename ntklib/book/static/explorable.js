@@ -200,14 +200,7 @@ async function render({ model, el }) {
     const lack = boxes.map(box => box.scrollHeight - box.clientHeight);
     boxes.forEach((box, i) => { if (lack[i] > 0) box.style.height = `${box.offsetHeight + lack[i]}px`; });
   }
-  // A caption's "Left" and "Right" are "First" and "Second" where the two plots do not stand side by side.
-  const sides = plots.length === 2 ? $$("figcaption em").map(em => [em, em.textContent]).filter(([, word]) => ["Left", "Right"].includes(word)) : [];
-  function fit() {
-    for (const box of boxes) box.style.height = "";
-    grow();
-    const row = plots.every(plot => plot.offsetTop === plots[0].offsetTop);
-    for (const [em, word] of sides) em.textContent = row ? word : word === "Left" ? "First" : "Second";
-  }
+  function fit() { for (const box of boxes) box.style.height = ""; grow(); }
   function say(text) {                          // busy while it moves: a screen reader speaks when it has settled
     readout.setAttribute("aria-busy", "true");
     readout.textContent = text;
